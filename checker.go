@@ -1,0 +1,133 @@
+package jobpoll
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Checker asks the provider about one job. It is all that an adapter must have.
+//
+// Check is called for one job at a time and for many jobs in parallel. It
+// should honour ctx, which ends after Route.CheckTimeout. A pending job is a
+// Report, not an error. A plain error is transient; a *CheckError says more;
+// an error marked with backoff.Permanent stops the job. A panic is contained
+// and counts as a transient error.
+type Checker interface {
+	Check(ctx context.Context, job Job) (Report, error)
+}
+
+// CheckerFunc makes a function a Checker.
+type CheckerFunc func(ctx context.Context, job Job) (Report, error)
+
+// Check calls f.
+func (f CheckerFunc) Check(ctx context.Context, job Job) (Report, error) { return f(ctx, job) }
+
+// Canceler is the optional ability to ask the provider to cancel a job. A nil
+// error means that the request was taken, not that the job has ended.
+type Canceler interface {
+	Cancel(ctx context.Context, job Job) error
+}
+
+// Fetcher is the optional ability to get the output of a job that has
+// succeeded by a second call. It is called when Check said Succeeded without
+// an Output, with the Report of that look; it is charged to the budget as a
+// call of its own that goes before looks, and tried again on its own errors
+// without another Check: for at most MaxErrors failures in a row, and as long as
+// MaxAge from the success on. The Report that it returns needs an Output and no
+// State; a State that is not pending replaces that of done.
+type Fetcher interface {
+	Fetch(ctx context.Context, job Job, done Report) (Report, error)
+}
+
+// Refresher is the optional ability to renew credentials. After an
+// ErrorAuth it is called once for all jobs of the route; a nil error makes
+// them look again at once.
+type Refresher interface {
+	Refresh(ctx context.Context) error
+}
+
+// Reconciler looks up a job that the provider says it does not know, by
+// whatever else there is: the caller's key, a list.
+type Reconciler interface {
+	Lookup(ctx context.Context, lost Lost) (Finding, error)
+}
+
+// Lost is the question to a Reconciler.
+type Lost struct {
+	// Job is what is known of the job; its ID is empty where it never was known.
+	Job Job `json:"job"`
+	// Misses is how many looks in a row found no such job.
+	Misses int `json:"misses"`
+}
+
+// FindingState is the answer to a Lookup.
+type FindingState uint8
+
+// The findings. Unknown is the safe one: nothing follows from it.
+const (
+	FindingUnknown FindingState = iota
+	FindingPresent              // the job is there
+	FindingAbsent               // the job surely is not there and never was
+)
+
+var findingNames = []string{"unknown", "present", "absent"}
+
+// String returns the finding's name in lower case.
+func (f FindingState) String() string { return enumName(findingNames, int(f)) }
+
+// MarshalText writes the name.
+func (f FindingState) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText reads a name; one that is not known reads as FindingUnknown.
+func (f *FindingState) UnmarshalText(b []byte) error {
+	*f = FindingState(enumValue(findingNames, string(b), int(FindingUnknown)))
+	return nil
+}
+
+// Finding is what a Lookup found.
+type Finding struct {
+	State FindingState `json:"state"`
+	// ID and Ref are the provider's id and reference of a job that is present.
+	ID  string `json:"id,omitempty"`
+	Ref string `json:"ref,omitempty"`
+	// Report is what the look-up told of the job; it may be zero.
+	Report Report `json:"report"`
+}
+
+// ability finds an optional interface on a Checker or on what it wraps
+// (through an Unwrap() Checker method).
+func ability[T any](c Checker) (T, bool) {
+	for depth := 0; c != nil && depth < 32; depth++ {
+		if v, ok := c.(T); ok {
+			return v, true
+		}
+		u, ok := c.(interface{ Unwrap() Checker })
+		if !ok {
+			break
+		}
+		c = u.Unwrap()
+	}
+	var none T
+	return none, false
+}
+
+// DecodeOutput reads the Output of an Outcome into a T. The error names route
+// and id; it is that of Outcome.Err if the job did not succeed.
+func DecodeOutput[T any](o Outcome) (T, error) {
+	var v T
+	if err := o.Err(); err != nil {
+		return v, err
+	}
+	if len(o.Report.Output) == 0 {
+		why := "the report carries no output"
+		if o.Report.OutputDropped {
+			why = fmt.Sprintf("the output was larger than %d bytes and was dropped: fetch it from the provider", MaxOutput)
+		}
+		return v, fmt.Errorf("jobpoll: %s: %s", o.Job.Key(), why)
+	}
+	if err := json.Unmarshal(o.Report.Output, &v); err != nil {
+		return v, fmt.Errorf("jobpoll: %s: decoding the output: %w", o.Job.Key(), err)
+	}
+	return v, nil
+}

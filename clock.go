@@ -1,0 +1,49 @@
+package jobpoll
+
+import "time"
+
+// Clock is the time that a Poller and its budgets live on. A nil Clock in
+// Config means package time, which also makes a Poller work inside a
+// testing/synctest bubble. polltest.Clock is a manual one for tests.
+//
+// Both methods may be called from several goroutines at once. AfterFunc must
+// not call f before it returns, nor while it holds a lock of its own.
+//
+// A clock whose Now can be set (a simulated wall clock) should also have the
+// method
+//
+//	Monotonic() time.Duration
+//
+// that never jumps: the Poller then measures ages and waits on it and takes a
+// difference between the two for a clock step or a suspended machine. Without
+// it, Now is used for both; readings of package time carry a monotonic part.
+type Clock interface {
+	Now() time.Time
+	AfterFunc(d time.Duration, f func()) Timer
+}
+
+// Timer is what AfterFunc returns; *time.Timer is one.
+type Timer interface {
+	// Stop prevents f from being called; false if it was called or stopped before.
+	Stop() bool
+	// Reset makes f be called after d from now; true if the timer was pending.
+	Reset(d time.Duration) bool
+}
+
+// systemClock is package time.
+type systemClock struct{}
+
+func (systemClock) Now() time.Time                            { return time.Now() }
+func (systemClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
+
+// clockOrSystem makes a nil Clock mean package time.
+func clockOrSystem(c Clock) Clock {
+	if c == nil {
+		return systemClock{}
+	}
+	return c
+}
+
+// jumpLimit is the difference between wall clock and timeline, within one
+// reading, from which on it is a clock step or a suspend and no drift.
+const jumpLimit = 5 * time.Second
