@@ -1,0 +1,190 @@
+package jobpoll
+
+import (
+	"time"
+)
+
+// Plan is a learned schedule of one profile: the ages, rising, at which a look
+// is worth its price. It is immutable and valid from any age, so a late look
+// or a restart needs no correction. Beyond its last age the Schedule's own
+// delays hold.
+type Plan struct {
+	Looks []time.Duration `json:"looks"`
+}
+
+// next gives the first planned age after age. Where looks are dear it skips:
+// at twice the gap every other one.
+func (p *Plan) next(age time.Duration, dear float64) (time.Duration, bool) {
+	if p == nil {
+		return 0, false
+	}
+	lo, hi := 0, len(p.Looks)
+	for lo < hi {
+		if mid := int(uint(lo+hi) >> 1); p.Looks[mid] > age {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	if lo == len(p.Looks) {
+		return 0, false
+	}
+	if dear > 1 {
+		skip := min(dear-1, float64(len(p.Looks)-1-lo))
+		whole := int(skip)
+		if lo += whole; lo < len(p.Looks)-1 {
+			return p.Looks[lo] + time.Duration((skip-float64(whole))*float64(p.Looks[lo+1]-p.Looks[lo])), true
+		}
+	}
+	return p.Looks[lo], true
+}
+
+// Input is all that a decision depends on.
+type Input struct {
+	Job      Job
+	Track    Track
+	Stop     StopRules
+	Guidance Guidance
+	// NotBefore is the end of a cool-down that this job has to wait for. Zero: none.
+	NotBefore time.Time
+	// Plan is the learned schedule; nil: the table.
+	Plan *Plan
+	// Price is how many times dearer than usual a look is now: gaps grow by
+	// its square root. 1 or less, NaN, and infinity: as usual.
+	Price float64
+	// Now is the instant of the decision; Rand a random number in [0, 1),
+	// used for jitter only (0.5 is none; out of range counts as 0.5).
+	Now  time.Time
+	Rand float64
+}
+
+// Decision is what Next decided: look again at At, or stop for a reason.
+type Decision struct {
+	// At is when to look, never before Now; with a Stop, Now itself. A
+	// decision whose Cause is CauseParked is not a look: ask Next again then.
+	At    time.Time `json:"at"`
+	Cause Cause     `json:"cause"`
+	// Stop is ReasonNone while the job is to be watched.
+	Stop Reason `json:"stop,omitempty"`
+}
+
+// Cause says in one word what set the time of a look.
+type Cause uint8
+
+// The causes.
+const (
+	CauseNone     Cause = iota
+	CauseFirst          // the first look
+	CauseBackoff        // the bucket, grown by looks without progress
+	CauseLadder         // Schedule.Delays
+	CausePlan           // the learned plan
+	CauseEta            // the provider's Remaining
+	CauseProgress       // an end estimated from progress
+	CauseQueued         // queued at the provider
+	CauseNear           // near the expected end
+	CauseError          // after a transient error
+	CauseMissing        // the provider does not know the job (yet)
+	CauseAuth           // credentials refused: a probe a minute
+	CauseConfirm        // done without an output: one confirming look
+	CauseHint           // a wait that the provider asked for
+	CauseCooldown       // a cool-down of the budget, or Job.NotBefore
+	CauseFloor          // the minimum gap or the published pace
+	CauseDeadline       // the last look before a limit
+	CauseParked         // a wait outlasts the limit: nothing until then
+	CauseEnded          // the watch ends
+	CauseNotice         // a notice asked for a look (set by the Poller)
+	CauseNow            // PollNow asked for a look (set by the Poller)
+	CauseWake           // the clock jumped or the machine was suspended (set by the Poller)
+)
+
+var causeNames = []string{"none", "first", "backoff", "ladder", "plan", "eta", "progress", "queued", "near", "error", "missing", "auth",
+	"confirm", "hint", "cooldown", "floor", "deadline", "parked", "ended", "notice", "now", "wake"}
+
+// String returns the cause's name.
+func (c Cause) String() string { return enumName(causeNames, int(c)) }
+
+// MarshalText writes the name.
+func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads a name; one that is not known reads as CauseNone.
+func (c *Cause) UnmarshalText(b []byte) error {
+	*c = Cause(enumValue(causeNames, string(b), int(CauseNone)))
+	return nil
+}
+
+// expected is the duration that the schedule goes by.
+func (in *Input) expected() time.Duration {
+	if in.Job.Expected > 0 {
+		return in.Job.Expected
+	}
+	return max(in.Guidance.Expected, 0)
+}
+
+// age is the time since the job began, never negative.
+func (in *Input) age() time.Duration {
+	s := &in.Job.SubmittedAt
+	if s.IsZero() {
+		if s = &in.Track.FirstAt; s.IsZero() {
+			return 0
+		}
+	}
+	return max(in.Now.Sub(*s), 0)
+}
+
+// wait is how long the provider must not be asked; zero or less: not at all.
+func (in *Input) wait() (time.Duration, Cause) {
+	w, c := time.Duration(0), CauseHint
+	if t := &in.Track; !t.NotBefore.IsZero() {
+		// From a clock ahead of ours only the length of the wait is of use.
+		w = min(t.NotBefore.Sub(in.Now), t.NotBefore.Sub(t.LastAt))
+	}
+	if !in.NotBefore.IsZero() {
+		if v := in.NotBefore.Sub(in.Now); v > w {
+			w, c = v, CauseCooldown
+		}
+	}
+	if in.Track.Looks == 0 && !in.Job.NotBefore.IsZero() {
+		if v := in.Job.NotBefore.Sub(in.Now); v > w {
+			w, c = v, CauseCooldown
+		}
+	}
+	return w, c
+}
+
+// Look reports whether to look at the job now: it is due, and the decision is
+// neither a stop nor the end of a wait that outlasts the limit.
+func (d Decision) Look(now time.Time) bool {
+	return d.Stop == ReasonNone && d.Cause != CauseParked && !d.At.After(now)
+}
+
+// Err gives nil while the job is to be watched or if it succeeded, else a
+// *StopError that is made from the job and its memory.
+func (d Decision) Err(job Job, t Track) error {
+	if d.Stop == ReasonNone || d.Stop == ReasonSucceeded {
+		return nil
+	}
+	o := Outcome{
+		Job: job, State: t.State, Reason: d.Stop,
+		Report:    Report{State: t.State, RawStatus: t.RawStatus, Progress: t.Progress, QueuePosition: t.QueuePosition},
+		ErrorKind: t.ErrorKind, Message: t.Message, Polls: t.Looks,
+		FirstPollAt: t.FirstAt, LastPollAt: t.LastAt, DetectedAt: d.At,
+		RetryAt: t.NotBefore, Via: ViaPoll,
+	}
+	if t.End == ReasonNone {
+		o.Via = ViaLocal
+	}
+	if t.Failure != FailureUnknown {
+		o.Report.Failure = &Failure{Kind: t.Failure}
+	}
+	o.Resubmit = advice(d.Stop, t.Failure)
+	return &StopError{Outcome: o}
+}
+
+// advice is what a reason alone says about submitting the work again.
+func advice(r Reason, f FailureKind) Advice {
+	switch {
+	case r == ReasonFailed && f == FailureFault, r == ReasonExpired, r == ReasonNotSent:
+		return AdviceSafe
+	}
+	return AdviceDoNotResubmit
+}
