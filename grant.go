@@ -1,0 +1,217 @@
+package jobpoll
+
+import (
+	"errors"
+	"time"
+)
+
+// grant is the leave for one call. The zero grant, that of a nil *Budget, is
+// unlimited. It is a small value; the call behind it is reused once it is done.
+type grant struct {
+	tree *budgetTree
+	call *budgetCall
+	gen  uint64
+}
+
+// budgetCall is a call that was granted.
+type budgetCall struct {
+	node     *Budget
+	lane     Lane
+	at       time.Time
+	reserved uint64      // by depth: took a reserved token there
+	paced    uint64      // took one of the pace
+	gen      uint64      // goes up when it is done: older grants mean nothing
+	next     *budgetCall // in the list of spare ones
+}
+
+// maxSpare bounds the memory that a burst of calls leaves behind.
+const maxSpare = 256
+
+// grant takes the tokens and the slots for a call that check has let pass.
+func (t *budgetTree) grant(now time.Time, b *Budget, lane Lane) grant {
+	c := t.free
+	if c == nil {
+		c = &budgetCall{}
+	} else {
+		t.free, c.next = c.next, nil
+		t.spare--
+	}
+	c.node, c.lane, c.at, c.reserved, c.paced = b, lane, now, 0, 0
+	for x := b; x != nil; x = x.parent {
+		ln := &x.lane[lane]
+		ln.own.take(now)
+		x.total.take(now)
+		if ln.reserve.lim != nil && ln.reserve.take(now) {
+			c.reserved |= 1 << x.depth
+		} else {
+			x.turn = lane.other()
+		}
+		if ln.cool.m > 0 && ln.pace.take(now) {
+			c.paced |= 1 << x.depth
+		}
+		ln.observed.add(now)
+		ln.inFlight++
+		ln.granted++
+	}
+	return grant{tree: t, call: c, gen: c.gen}
+}
+
+// done ends the call with its answer: it frees the slots and lets a rate limit
+// cool the node. Only the first done or giveBack of a grant counts.
+func (g grant) done(err error) {
+	if g.tree == nil {
+		return
+	}
+	s := readBudgetSignal(err)
+	t := g.tree
+	t.mu.Lock()
+	if g.call.gen != g.gen {
+		t.mu.Unlock()
+		return
+	}
+	b, lane, at := g.call.node, g.call.lane, g.call.at
+	t.end(g.call)
+	now := t.last
+	if len(t.busy) > 0 || s.kind > coolGood {
+		now = t.advance(t.read()) // a good answer with nobody waiting needs no clock
+	}
+	if b.answered(now, lane, at, s) || t.event || t.due(now) {
+		t.unlock(t.pump(now))
+		return
+	}
+	t.mu.Unlock()
+}
+
+// giveBack ends a call that was not made: its tokens return too.
+func (g grant) giveBack() {
+	if g.tree == nil {
+		return
+	}
+	g.tree.mu.Lock()
+	g.tree.unlock(g.tree.giveBack(g))
+}
+
+func (t *budgetTree) giveBack(g grant) (wakes []*waiter) {
+	c := g.call
+	if c.gen != g.gen {
+		return nil
+	}
+	now := t.advance(t.read())
+	for x := c.node; x != nil; x = x.parent {
+		ln := &x.lane[c.lane]
+		ln.own.giveBack(now, c.at)
+		x.total.giveBack(now, c.at)
+		if c.reserved&(1<<x.depth) != 0 {
+			ln.reserve.giveBack(now, c.at)
+		}
+		if c.paced&(1<<x.depth) != 0 {
+			ln.pace.giveBack(now, c.at)
+		}
+		ln.granted--
+	}
+	t.end(c)
+	return t.pump(now)
+}
+
+// end frees the slots of a call and the call itself.
+func (t *budgetTree) end(c *budgetCall) {
+	for x := c.node; x != nil; x = x.parent {
+		x.lane[c.lane].inFlight--
+	}
+	c.gen++
+	c.node = nil
+	if t.spare < maxSpare {
+		c.next, t.free = t.free, c
+		t.spare++
+	}
+}
+
+// tryAcquire takes a grant for one call now, or says no. It registers nothing.
+// Those who wait and can go are served first, so that nobody is overtaken and
+// the other lane keeps its claims.
+func (b *Budget) tryAcquire(now time.Time, lane Lane) (g grant, ok bool) {
+	if b == nil {
+		return grant{}, true
+	}
+	b.tree.mu.Lock()
+	g, ok, wakes := b.tree.try(now, b, lane)
+	b.tree.unlock(wakes)
+	return g, ok
+}
+
+func (t *budgetTree) try(now time.Time, b *Budget, lane Lane) (g grant, ok bool, wakes []*waiter) {
+	now = t.advance(now)
+	if t.due(now) {
+		wakes = t.pump(now)
+	}
+	if b.check(now, lane).ok {
+		g, ok = t.grant(now, b, lane), true
+	}
+	return g, ok, wakes
+}
+
+// answered takes the answer to a call of node b into the cool-downs and
+// reports whether it changed any.
+func (b *Budget) answered(now time.Time, lane Lane, granted time.Time, s budgetSignal) (changed bool) {
+	if s.limited {
+		for x := b; x != nil; x = x.parent {
+			x.lane[lane].rateLimited++
+		}
+	}
+	e := coolEvent{kind: s.kind, granted: granted, hint: s.hint}
+	switch {
+	case s.kind == coolNeutral:
+	case s.kind == coolGood:
+		for x := b; x != nil; x = x.parent {
+			if ln := &x.lane[lane]; ln.cool.m > 0 || ln.cool.n > 0 {
+				ln.cool = ln.cool.observe(now, e)
+				changed = true
+			}
+		}
+	default:
+		x := b
+		if s.scope == ScopeAccount {
+			x = b.tree.root
+		}
+		ln := &x.lane[lane]
+		e.observed = ln.observed.at(now)
+		ln.cool = ln.cool.observe(now, e)
+		changed = true
+	}
+	return changed
+}
+
+// budgetSignal is what an answer means to a budget.
+type budgetSignal struct {
+	kind    coolKind
+	scope   Scope
+	hint    time.Duration
+	limited bool // counts as a rate limit
+}
+
+// readBudgetSignal looks for a *CheckError. It calls methods of the user's error, so
+// never under the lock.
+func readBudgetSignal(err error) budgetSignal {
+	if err == nil {
+		return budgetSignal{kind: coolGood}
+	}
+	var c *CheckError
+	if !errors.As(err, &c) || c == nil {
+		return budgetSignal{}
+	}
+	s := budgetSignal{scope: c.Hint.Scope, hint: c.Hint.RetryAfter}
+	switch c.Kind {
+	case ErrorRateLimited:
+		s.kind, s.limited = coolLimited, true
+	case ErrorConcurrency:
+		s.kind, s.limited = coolCapacity, true
+	case ErrorNone, ErrorTransient:
+		if s.hint > 0 {
+			s.kind = coolBusy
+		}
+	}
+	if s.scope == ScopeJob {
+		s.kind = coolNeutral
+	}
+	return s
+}
