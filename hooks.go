@@ -1,0 +1,205 @@
+package jobpoll
+
+import "time"
+
+// Hooks are the telemetry of a Poller: each is called after something has
+// happened, with one event by value. A nil func costs nothing. They tell, they
+// decide nothing: for results use Callbacks.
+//
+// A hook is called on the goroutine on which the thing happened (a look's own,
+// that of Notify, that of Run), never under a lock, so it may call the Poller.
+// The events of one look, notice or call come one after the other and in order;
+// those of different origins may come in parallel, also for one job. A hook
+// must not block for long, since that look, notice or round waits for it, nor
+// end its goroutine. A panic in a hook is contained and reported to Panicked;
+// one in Panicked is only counted. Events are plain values and may be kept.
+type Hooks struct {
+	// Looked is called after each look, good or failed.
+	Looked func(LookEvent)
+	// Scheduled is called when the next look of a job has been planned.
+	Scheduled func(ScheduleEvent)
+	// Stopped is called once for each watch that ended, after its outcome was
+	// stored and before OnStop.
+	Stopped func(StopEvent)
+	// RateLimited is called when an answer makes a scope cool down.
+	RateLimited func(CoolEvent)
+	// Noticed is called for each notice, with what became of it.
+	Noticed func(NoticeEvent)
+	// Late is called when the provider tells the end of a job after its watch
+	// was stopped: a paid result that nobody waits for any more.
+	Late func(LateEvent)
+	// UnknownWord is called when a job tells a status word that its adapter
+	// does not know, and again only when that word changes.
+	UnknownWord func(WordEvent)
+	// Panicked is called when user code has panicked and was contained.
+	Panicked func(PanicEvent)
+	// StoreFailed is called when the Store has returned an error.
+	StoreFailed func(StoreEvent)
+	// Delivered is called after each call of OnStop.
+	Delivered func(DeliverEvent)
+	// ClockJumped is called when wall time and elapsed time have come apart: a
+	// clock step or a suspended machine.
+	ClockJumped func(JumpEvent)
+}
+
+// LookEvent is one look at a job.
+type LookEvent struct {
+	Job Job
+	// State and RawStatus are what this look told; zero for a failed one.
+	State     State
+	RawStatus string
+	// Kind and Err are ErrorNone and nil for a good look.
+	Kind ErrorKind
+	Err  error
+	// Took is how long the call lasted, Late how long after its planned
+	// instant it started; never negative.
+	Took, Late time.Duration
+	// At is when the look ended.
+	At time.Time
+	// Polls is how many looks the job has had, with this one.
+	Polls int
+}
+
+// ScheduleEvent is a planned look.
+type ScheduleEvent struct {
+	Key Key
+	At  time.Time
+	// Cause is what set the instant: the name of a Cause.
+	Cause string
+}
+
+// StopEvent is the end of a watch.
+type StopEvent struct{ Outcome Outcome }
+
+// CoolEvent is a scope that has to cool down.
+type CoolEvent struct {
+	Route string
+	// Budget is the node that cools; empty where only the job waits.
+	Budget string
+	Scope  Scope
+	Until  time.Time
+	// Key is the job whose answer said so.
+	Key Key
+}
+
+// NoticeKind is what became of a notice.
+type NoticeKind uint8
+
+// The kinds of notice.
+const (
+	NoticeUnknown   NoticeKind = iota
+	NoticeApplied              // moved the job forward or ended it
+	NoticeHint                 // not trusted or thin: the job is looked at
+	NoticeDuplicate            // seen before
+	NoticeStale                // older than what is known
+	NoticeConflict             // contradicts an end that is known
+	NoticeEarly                // no such job yet: parked
+	NoticeDropped              // parked, then dropped: too many, or too old
+	NoticeLate                 // for a job whose watch has ended
+)
+
+var noticeNames = []string{"unknown", "applied", "hint", "duplicate", "stale", "conflict", "early", "dropped", "late"}
+
+// String returns the kind's name in lower case.
+func (k NoticeKind) String() string { return enumName(noticeNames, int(k)) }
+
+// MarshalText writes the name.
+func (k NoticeKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a name; one that is not known reads as NoticeUnknown.
+func (k *NoticeKind) UnmarshalText(b []byte) error {
+	*k = NoticeKind(enumValue(noticeNames, string(b), int(NoticeUnknown)))
+	return nil
+}
+
+// NoticeEvent is a notice and what became of it. Which of Key and ClientKey is
+// set depends on the sender.
+type NoticeEvent struct {
+	Key       Key
+	ClientKey string
+	EventID   string
+	Kind      NoticeKind
+}
+
+// LateEvent is an end that the provider told after the watch was stopped.
+type LateEvent struct {
+	Job Job
+	// Outcome is what was told when the watch ended. It stays.
+	Outcome Outcome
+	// State and Report are what the provider says now.
+	State  State
+	Report Report
+	Via    Via
+	// Trust is that of the notice: one that is not authoritative needs a look.
+	Trust Trust
+	At    time.Time
+}
+
+// WordEvent is a status word that the adapter does not know.
+type WordEvent struct {
+	Job  Job
+	Word string
+}
+
+// PanicEvent is a contained panic of user code.
+type PanicEvent struct {
+	// Key is the job it was about; zero where there is none.
+	Key Key
+	// Where names what was called: "Check", "OnStop", "Hooks.Looked", …
+	Where string
+	Value any
+	Stack []byte
+}
+
+// StoreEvent is a failed call of the Store.
+type StoreEvent struct {
+	// Op is the method: "Load", "Get", "Put", "Lease".
+	Op  string
+	Err error
+}
+
+// DeliverEvent is one call of OnStop.
+type DeliverEvent struct {
+	Key    Key
+	Reason Reason
+	// Attempt counts from 1.
+	Attempt int
+	// Err is nil when the outcome was taken; otherwise it is called again.
+	Err error
+}
+
+// JumpEvent is a jump of the clock.
+type JumpEvent struct {
+	// By is positive for a jump forward.
+	By time.Duration
+	At time.Time
+}
+
+// JoinHooks returns Hooks that call a, then b. What is nil in both stays nil.
+// A panic in a keeps b from being called for that event.
+func JoinHooks(a, b Hooks) Hooks {
+	return Hooks{
+		Looked:      joinHook(a.Looked, b.Looked),
+		Scheduled:   joinHook(a.Scheduled, b.Scheduled),
+		Stopped:     joinHook(a.Stopped, b.Stopped),
+		RateLimited: joinHook(a.RateLimited, b.RateLimited),
+		Noticed:     joinHook(a.Noticed, b.Noticed),
+		Late:        joinHook(a.Late, b.Late),
+		UnknownWord: joinHook(a.UnknownWord, b.UnknownWord),
+		Panicked:    joinHook(a.Panicked, b.Panicked),
+		StoreFailed: joinHook(a.StoreFailed, b.StoreFailed),
+		Delivered:   joinHook(a.Delivered, b.Delivered),
+		ClockJumped: joinHook(a.ClockJumped, b.ClockJumped),
+	}
+}
+
+// joinHook keeps a lone hook as it is, so that joining costs nothing.
+func joinHook[E any](a, b func(E)) func(E) {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return func(e E) { a(e); b(e) }
+}
