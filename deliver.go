@@ -1,0 +1,307 @@
+package jobpoll
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// stage is how far the end of a job has got. Each stage is done once, in
+// order; a failed one is tried again later.
+type stage uint8
+
+const (
+	stageNone   stage = iota
+	stageCancel       // ask the provider to cancel
+	stageStore        // store the outcome
+	stageTell         // OnStop
+	stageForget       // store that it was told
+)
+
+// maxServing bounds the callbacks that run at once, over all jobs. It is far
+// above Workers, so that slow callbacks of some jobs do not delay others.
+const maxServing = 1024
+
+// serve makes sure that a runner takes care of what a record has to tell.
+// Called under the lock.
+func (p *Poller) serve(r *record) {
+	if r.served || p.run == nil || !p.run.open() {
+		return // Run serves what is left when it starts
+	}
+	r.served = true
+	if p.serving >= maxServing {
+		p.toServe = append(p.toServe, r.handle())
+		return
+	}
+	p.startServing(r)
+}
+
+func (p *Poller) startServing(r *record) {
+	p.serving++
+	run := p.run
+	run.wg.Add(1)
+	key := r.job.Key()
+	name := func() string { return "callback of " + key.String() }
+	idle := p.busy(name)
+	go p.runServing(run, name, idle, r.handle())
+}
+
+func (p *Poller) runServing(run *runState, name func() string, started func(), h handle) {
+	defer run.wg.Done()
+	ctx, idle := p.busyContext(run.work, name)
+	started()
+	defer idle()
+	store := &storeContext{run.store, ctx}
+	s := serving{run: run}
+	died := true // until it returned: a callback can end its goroutine
+	defer func() { p.endServing(h, p.line.now(), died, s) }()
+	for p.serveStep(ctx, store, h, &s) {
+	}
+	died = false
+}
+
+// serving is what a runner is doing.
+type serving struct {
+	run     *runState
+	telling bool // OnStop
+}
+
+// endServing lets the next record in.
+func (p *Poller) endServing(h handle, now time.Time, died bool, s serving) {
+	p.mu.Lock()
+	p.serving--
+	if r := p.get(h); r != nil && died {
+		r.served = false
+		if s.telling {
+			p.retryServing(r, now, &r.attempts)
+		} else {
+			p.serve(r) // the update that it died of is gone
+		}
+	} else if r != nil && !r.served && p.run != s.run {
+		// It outlived its Run, and the next one had to leave the record alone.
+		_, planned := p.due.At(r.slot)
+		if r.update != nil || r.phase == phaseEnding && !planned {
+			p.serve(r)
+		}
+	}
+	for len(p.toServe) > 0 && p.serving < maxServing && p.run != nil && p.run.open() {
+		next := p.get(p.toServe[0])
+		p.toServe = p.toServe[1:]
+		if next != nil {
+			p.startServing(next)
+		}
+	}
+	if len(p.toServe) == 0 {
+		p.toServe = nil
+	}
+	p.mu.Unlock()
+	p.waker.kick()
+}
+
+// serveStep does one thing for a record, without the lock; false when there is
+// nothing left to do now.
+func (p *Poller) serveStep(ctx, store context.Context, h handle, s *serving) bool {
+	draw := p.rand()
+	p.mu.Lock()
+	r := p.get(h)
+	if r == nil {
+		p.mu.Unlock()
+		return false
+	}
+	if ctx.Err() != nil && r.stage != stageForget {
+		// Shut down: the rest with the next Run, which may have begun.
+		r.served = false
+		p.serve(r)
+		p.mu.Unlock()
+		return false
+	}
+	if u := r.update; u != nil {
+		r.update = nil
+		cb := p.callbacks.merge(r.route.Callbacks)
+		p.mu.Unlock()
+		p.meters.updates.Add(1)
+		p.guardUpdate(ctx, cb, *u)
+		return true
+	}
+	switch r.stage {
+	case stageCancel:
+		rt, job := r.route, r.job
+		p.mu.Unlock()
+		text := p.cancelBounded(ctx, s.run, rt, job)
+		p.mu.Lock()
+		r.outcome.RemoteCancel = text
+		r.stage = stageStore
+		p.mu.Unlock()
+		return true
+	case stageStore:
+		return p.storeOutcome(store, r)
+	case stageTell:
+		s.telling = true
+		again := p.tellOutcome(ctx, r)
+		s.telling = false
+		return again
+	case stageForget:
+		return p.forgetOutcome(store, r, draw)
+	}
+	r.served = false
+	p.mu.Unlock()
+	return false
+}
+
+// writeEnd writes a record whose watch has ended; false if that must be tried
+// again later. Called under the lock, which it releases meanwhile.
+func (p *Poller) writeEnd(ctx context.Context, r *record, what string) bool {
+	if p.store == nil {
+		return true
+	}
+	key := r.job.Key()
+	if p.beginWrite(ctx, key) != nil { // shut down
+		r.served = false
+		return false
+	}
+	rec := p.encode(r)
+	if r.stage == stageForget && r.again != nil { // that is what the store has to hold from now on
+		r.again.rec.rev = r.rev - 1
+		rec = p.encode(r.again.rec)
+	}
+	p.mu.Unlock()
+	err := p.put(ctx, what, rec)
+	p.mu.Lock()
+	p.endWrite(key)
+	if err != nil {
+		p.retryServing(r, p.laterNow(), &r.storeErr)
+		return false
+	}
+	return true
+}
+
+// storeOutcome stores the outcome; only then is it told. Called under the
+// lock, which it releases.
+func (p *Poller) storeOutcome(ctx context.Context, r *record) bool {
+	if !p.writeEnd(ctx, r, "outcome") {
+		p.mu.Unlock()
+		return false
+	}
+	r.storeErr, r.told, r.stage = 0, true, stageTell
+	o := *r.outcome
+	for _, f := range r.followers {
+		f.end(p.lastUpdate(r, p.laterNow()))
+	}
+	r.followers = nil
+	for _, w := range r.waiters {
+		w.end(&o, r.endErr)
+	}
+	r.waiters = nil
+	p.mu.Unlock()
+	level := slog.LevelWarn
+	if o.Reason == ReasonSucceeded {
+		level = slog.LevelInfo
+	}
+	p.log.Log(ctx, level, "watch ended", "job", o.Job.Key().String(), "reason", o.Reason.String(), "state", o.State.String(), "polls", o.Polls)
+	if f := p.hooks.Stopped; f != nil {
+		p.hook("Stopped", o.Job.Key(), func() { f(StopEvent{Outcome: o}) })
+	}
+	return true
+}
+
+// tellOutcome calls OnStop. Called under the lock, which it releases.
+func (p *Poller) tellOutcome(ctx context.Context, r *record) bool {
+	cb := p.callbacks.merge(r.route.Callbacks)
+	o := *r.outcome
+	attempt := r.attempts + 1
+	p.mu.Unlock()
+	var err error
+	if cb.OnStop != nil {
+		err = p.callOnStop(ctx, cb, o, attempt)
+	}
+	p.mu.Lock()
+	defer p.unlock()
+	if err != nil {
+		p.retryServing(r, p.laterNow(), &r.attempts)
+		return false
+	}
+	r.attempts, r.stage = attempt, stageForget
+	if cb.OnStop != nil {
+		p.after = append(p.after, func() { p.tellDelivered(o, attempt, nil) }) // last: it is told, whatever the hook does
+	}
+	return true
+}
+
+func (p *Poller) callOnStop(ctx context.Context, cb Callbacks, o Outcome, attempt int) (err error) {
+	p.meters.stops.Add(1)
+	err = errCallbackGone
+	defer func() { // also where the callback ends its goroutine
+		if err != nil {
+			p.meters.stopFailures.Add(1)
+			p.log.Warn("OnStop failed, it will be called again", "job", o.Job.Key().String(), "attempt", attempt, "error", scrubErr(err))
+			p.tellDelivered(o, attempt, err)
+		}
+	}()
+	return p.guard(o.Job.Key(), "OnStop", func() error { return cb.OnStop(ctx, o) })
+}
+
+func (p *Poller) tellDelivered(o Outcome, attempt int, err error) {
+	if f := p.hooks.Delivered; f != nil {
+		p.hook("Delivered", o.Job.Key(), func() { f(DeliverEvent{Key: o.Job.Key(), Reason: o.Reason, Attempt: attempt, Err: err}) })
+	}
+}
+
+// forgetOutcome stores that the outcome has been told and drops the record.
+// Called under the lock, which it releases.
+func (p *Poller) forgetOutcome(ctx context.Context, r *record, draw float64) bool {
+	if !p.writeEnd(ctx, r, "delivery") {
+		p.mu.Unlock()
+		return false
+	}
+	for _, w := range r.waiters {
+		o := *r.outcome
+		w.end(&o, r.endErr)
+	}
+	p.undelivered--
+	again := r.again
+	if again == nil {
+		p.bury(tombstone{outcome: *r.outcome, rev: r.rev, late: r.lateTold})
+		p.dropRecord(r)
+		if p.jobs.Len() == 0 {
+			p.drained(nil)
+		}
+		p.mu.Unlock()
+		return false
+	}
+	p.dropRecord(r)
+	r = p.begin(again.rec, p.laterNow(), draw)
+	r.waiters = append(r.waiters, again.waiters...)
+	p.unlock()
+	p.waker.kick()
+	return false
+}
+
+// bury keeps what is kept of a job whose end has been told.
+func (p *Poller) bury(t tombstone) {
+	for _, k := range p.ended.add(t) {
+		p.dropClient(k.client, k.key)
+	}
+}
+
+// Backoff of what must be told or stored in the end: 1 s to 5 min.
+const (
+	retryBase = time.Second
+	retryCap  = 5 * time.Minute
+)
+
+// retryServing plans another try of a record's stage.
+func (p *Poller) retryServing(r *record, now time.Time, failures *int) {
+	*failures = addCount(*failures)
+	r.served = false
+	p.due.Set(r.slot, dueAt(now.Add(grow(retryBase, *failures-1, retryCap))))
+}
+
+func (c Callbacks) merge(route Callbacks) Callbacks {
+	if route.OnUpdate != nil {
+		c.OnUpdate = route.OnUpdate
+	}
+	if route.OnStop != nil {
+		c.OnStop = route.OnStop
+	}
+	return c
+}

@@ -1,0 +1,127 @@
+package jobpoll
+
+import (
+	"fmt"
+	"time"
+)
+
+// ending is why and how a watch ends.
+type ending struct {
+	reason     Reason
+	via        Via
+	cause      error
+	unfinished time.Time // the last instant at which the job was seen unfinished
+	resubmit   Advice
+}
+
+// finish ends the watch of a record and sends its outcome on the way.
+func (p *Poller) finish(r *record, e ending, now time.Time) {
+	if r.phase == phaseEnding {
+		return
+	}
+	p.due.Remove(r.slot)
+	rt := r.route
+	if r.call != nil {
+		rt.meter.lookDropped()
+		p.loseCall(r, fmt.Errorf("jobpoll: %s: the watch ended: %w", r.job.Key(), e.reason))
+	}
+	r.to(phaseEnding)
+	p.touch(r)
+	p.undelivered++
+	r.outcome, r.endErr = p.conclude(r, e, now), e.cause
+	rt.meter.stopped(r.outcome, r.submitted, r.track.Errors)
+	p.learn(r, e, now)
+	p.releaseJobSlot(r, now)
+	r.stage = stageStore
+	if r.rules.CancelRemote && rt.canceler != nil && stoppedForTime(e.reason) {
+		r.stage = stageCancel
+	}
+	p.serve(r)
+}
+
+// conclude makes the outcome.
+func (p *Poller) conclude(r *record, e ending, now time.Time) *Outcome {
+	shift := p.line.shift()
+	t := &r.track
+	o := &Outcome{
+		Job: r.job, State: t.State, Reason: e.reason, ErrorKind: t.ErrorKind, Message: t.Message, Polls: r.polls,
+		FirstPollAt: toWall(r.firstAt, shift), LastPollAt: toWall(r.lastAt, shift), DetectedAt: toWall(now, shift), Via: e.via,
+	}
+	if r.success != nil {
+		now = r.succeeded // that is when the end was detected
+		o.DetectedAt = toWall(now, shift)
+	}
+	if r.success != nil && !t.State.Terminal() { // its output could not be had
+		o.State, o.Report = StateSucceeded, *r.success
+	} else if r.report != nil {
+		o.Report = *r.report
+	} else {
+		o.Report = Report{State: t.State, RawStatus: t.RawStatus, Progress: t.Progress}
+	}
+	if e.cause != nil && (e.reason == ReasonAbandoned || e.via == ViaLookup) {
+		o.Message = scrubErr(e.cause)
+	}
+	if !o.State.Terminal() {
+		retry := t.NotBefore
+		if r.lastAt.IsZero() { // no request since an earlier watch, whose wait still binds
+			retry = later(retry, r.resumeAt)
+		}
+		if d := r.route.coolDown(now); d > 0 {
+			retry = later(retry, now.Add(d))
+		}
+		if retry.After(now) {
+			o.RetryAt = toWall(retry, shift)
+		}
+	} else {
+		o.DetectionDelay, o.DelayExact = p.delay(r, e, now, shift)
+	}
+	o.Resubmit = max(e.resubmit, advice(e.reason, t.Failure))
+	return o
+}
+
+// delay is how late the end was detected: exact where the provider's time of
+// the end is believable, else the gap since the job was last seen unfinished.
+func (p *Poller) delay(r *record, e ending, now time.Time, shift time.Duration) (time.Duration, bool) {
+	since := e.unfinished
+	if since.IsZero() {
+		since = r.submitted
+	}
+	bound := max(now.Sub(since), 0)
+	rep := r.report
+	if r.success != nil {
+		rep = r.success
+	}
+	if rep != nil && !rep.CompletedAt.IsZero() {
+		// A second of slack for providers that tell whole seconds.
+		if d := toWall(now, shift).Sub(rep.CompletedAt); d >= -time.Second && d <= bound+time.Second {
+			return min(max(d, 0), bound), true
+		}
+	}
+	return bound, false
+}
+
+// learn takes the duration of a job that succeeded into the profiles.
+func (p *Poller) learn(r *record, e ending, now time.Time) {
+	if e.reason != ReasonSucceeded {
+		return
+	}
+	shift := p.line.shift()
+	if r.success != nil {
+		now = r.succeeded
+	}
+	hi := now.Sub(r.submitted)
+	lo := time.Duration(0)
+	if !e.unfinished.IsZero() {
+		lo = max(e.unfinished.Sub(r.submitted), 0)
+	}
+	if r.outcome.DelayExact {
+		hi -= r.outcome.DetectionDelay
+		lo = hi
+	}
+	if hi > 0 {
+		p.learned.Observe(r.route.Family, r.job.Profile, min(lo, hi), hi, toWall(now, shift))
+	}
+}
+
+// laterNow is the last reading of the timeline, for use under the lock.
+func (p *Poller) laterNow() time.Time { return p.line.last() }

@@ -1,0 +1,106 @@
+package jobpoll
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+)
+
+// MemoryStore is a Store in the process. It is for tests, and for handing jobs
+// from one Poller to the next; it does not outlive the process. Make one with
+// NewMemoryStore. It is safe for concurrent use.
+type MemoryStore struct {
+	clock Clock
+
+	mu   sync.Mutex
+	recs map[recordKey]Record
+}
+
+type recordKey struct {
+	kind RecordKind
+	id   string
+}
+
+// NewMemoryStore makes an empty store. Records expire on the clock; nil means
+// package time.
+func NewMemoryStore(c Clock) *MemoryStore {
+	return &MemoryStore{clock: clockOrSystem(c), recs: map[recordKey]Record{}}
+}
+
+func expired(r Record, now time.Time) bool { return !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now) }
+
+// Load goes over a copy of what is there when it is called, by kind and id.
+func (s *MemoryStore) Load(ctx context.Context) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		now := s.clock.Now()
+		s.mu.Lock()
+		all := make([]Record, 0, len(s.recs))
+		for k, r := range s.recs {
+			if expired(r, now) {
+				delete(s.recs, k)
+				continue
+			}
+			all = append(all, clone(r))
+		}
+		s.mu.Unlock()
+		slices.SortFunc(all, func(a, b Record) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID)) })
+		for _, r := range all {
+			if err := ctx.Err(); err != nil {
+				yield(Record{}, context.Cause(ctx))
+				return
+			}
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func clone(r Record) Record {
+	r.Data = append([]byte(nil), r.Data...)
+	return r
+}
+
+// Get returns a record, or ErrNotFound.
+func (s *MemoryStore) Get(ctx context.Context, kind RecordKind, id string) (Record, error) {
+	if ctx.Err() != nil {
+		return Record{}, context.Cause(ctx)
+	}
+	now := s.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.recs[recordKey{kind, id}]
+	if !ok || expired(r, now) {
+		return Record{}, fmt.Errorf("jobpoll: %s %q: %w", kind, id, ErrNotFound)
+	}
+	return clone(r), nil
+}
+
+// Put writes a batch at once.
+func (s *MemoryStore) Put(ctx context.Context, batch []Record) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range batch {
+		k := recordKey{r.Kind, r.ID}
+		if r.Data == nil {
+			delete(s.recs, k)
+			continue
+		}
+		s.recs[k] = clone(r)
+	}
+	return nil
+}
+
+// Len is how many records there are.
+func (s *MemoryStore) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.recs)
+}

@@ -1,0 +1,322 @@
+package jobpoll
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// recordVersion is written into the Data of each Record.
+const recordVersion = 1
+
+// retention is how long a store keeps a job whose outcome has been told.
+const retention = 30 * 24 * time.Hour
+
+// storedJob is the Data of a RecordJob. All its times are wall times.
+type storedJob struct {
+	Version  int       `json:"v"`
+	Job      Job       `json:"job"`
+	Track    Track     `json:"track"`
+	Rules    StopRules `json:"rules"`
+	Polls    int       `json:"polls,omitempty"`
+	FirstAt  time.Time `json:"first_at,omitzero"`
+	LastAt   time.Time `json:"last_at,omitzero"`
+	DueAt    time.Time `json:"due_at,omitzero"`
+	Report   *Report   `json:"report,omitempty"`
+	Word     string    `json:"word,omitempty"`
+	Fetching bool      `json:"fetching,omitempty"`
+	Outcome  *Outcome  `json:"outcome,omitempty"`
+	Attempts int       `json:"attempts,omitempty"`
+	Told     bool      `json:"told,omitempty"`
+	Again    *Job      `json:"again,omitempty"` // watched anew once it was told
+
+	rev uint64
+}
+
+// jobRecordID is the id of a job's record. The length in front makes it one to
+// one for any route and id.
+func jobRecordID(k Key) string { return fmt.Sprintf("%d:%s/%s", len(k.Route), k.Route, k.ID) }
+
+// encode makes the stored form of a record.
+func (p *Poller) encode(r *record) Record {
+	shift := p.line.shift()
+	s := storedJob{
+		Version: recordVersion, Job: r.job, Track: r.track.shifted(shift), Rules: r.rules, Polls: r.polls,
+		FirstAt: toWall(r.firstAt, shift), LastAt: toWall(r.lastAt, shift), DueAt: saneTime(toWall(r.planned, shift)),
+		Word: r.word, Outcome: r.outcome, Attempts: r.attempts, Told: r.stage == stageForget,
+	}
+	if r.again != nil {
+		s.Again = &r.again.rec.job
+	}
+	if r.outcome == nil {
+		s.Report = r.report
+		if r.success != nil {
+			s.Report, s.Fetching = r.success, true
+		}
+	}
+	r.rev++
+	rec := Record{Kind: RecordJob, ID: jobRecordID(r.job.Key()), Route: r.job.Route, Rev: r.rev, UpdatedAt: toWall(p.line.last(), shift)}
+	if s.Told {
+		rec.ExpiresAt = rec.UpdatedAt.Add(retention)
+	}
+	data, err := marshal(&s)
+	if err != nil {
+		// Nothing that normalize lets through does this; keep the job itself.
+		s.Report, s.Track = nil, Track{}
+		if s.Outcome != nil {
+			o := *s.Outcome
+			o.Report.Output, o.Report.OutputDropped = nil, true
+			s.Outcome = &o
+		}
+		if data, err = marshal(&s); err != nil {
+			data, _ = marshal(&storedJob{Version: recordVersion, Job: r.job, Rules: r.rules}) // no Data would delete it
+		}
+	}
+	rec.Data = data
+	return rec
+}
+
+// marshal is json.Marshal that leaves <, > and & as they are, so that an output
+// comes back as the same bytes.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// shifted carries the times of a memory from one timeline to another.
+func (t Track) shifted(by time.Duration) Track {
+	if by == 0 {
+		return t
+	}
+	for _, at := range []*time.Time{&t.FirstAt, &t.LastAt, &t.GoodAt, &t.AdvancedAt, &t.QueuedAt, &t.RunningAt,
+		&t.OriginAt, &t.FinishAt, &t.NotBefore, &t.MissingAt, &t.UnknownAt, &t.AuthAt} {
+		if !at.IsZero() {
+			*at = at.Add(by)
+		}
+	}
+	return t
+}
+
+// storeContext ends with a Run's context for the store, and is for the rest
+// the one of the work that needs the store.
+type storeContext struct {
+	context.Context
+	work context.Context
+}
+
+func (c *storeContext) Value(key any) any { return c.work.Value(key) }
+
+func (c *storeContext) Done() <-chan struct{} {
+	c.work.Done() // a test clock sees from it that the work may wait
+	return c.Context.Done()
+}
+
+// put writes a batch and reports a failure.
+func (p *Poller) put(ctx context.Context, what string, batch ...Record) error {
+	err := p.guard(Key{}, "Store.Put", func() error { return p.store.Put(ctx, batch) })
+	if err != nil {
+		p.storeFailed("Put", what, err)
+	}
+	return err
+}
+
+func (p *Poller) storeFailed(op, what string, err error) {
+	p.meters.storeErrors.Add(1)
+	p.log.Error("the store failed", "op", op, "what", what, "error", scrubErr(err))
+	if f := p.hooks.StoreFailed; f != nil {
+		p.hook("StoreFailed", Key{}, func() { f(StoreEvent{Op: op, Err: err}) })
+	}
+}
+
+// ended gives the outcome of a stored job whose watch has ended for good.
+func (s *storedJob) ended() *Outcome {
+	if s != nil && s.Outcome != nil && s.Told && !s.Outcome.Reason.Resumable() {
+		return s.Outcome
+	}
+	return nil
+}
+
+// stored gives what the store holds of a job that is not watched; nil: nothing.
+func (p *Poller) stored(ctx context.Context, k Key) (*storedJob, error) {
+	if p.store == nil {
+		return nil, nil
+	}
+	p.mu.Lock()
+	known := p.find(k) != nil || p.routes[k.Route] == nil
+	p.mu.Unlock()
+	if known {
+		return nil, nil
+	}
+	var rec Record
+	err := p.guard(k, "Store.Get", func() (err error) { rec, err = p.store.Get(ctx, RecordJob, jobRecordID(k)); return err })
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	var s storedJob
+	if err == nil {
+		s, err = decodeJob(rec)
+	}
+	if err != nil {
+		p.storeFailed("Get", "job", err)
+		return nil, fmt.Errorf("jobpoll: %s: not watched, the store could not be read: %w", k, err)
+	}
+	return &s, nil
+}
+
+// flushBatch is how many records one Put of a flush writes.
+const flushBatch = 128
+
+// flush writes what the store is behind with. An end is not written here but
+// by the one who tells it, unless this is the last flush of a Run.
+func (p *Poller) flush(ctx context.Context, last bool) {
+	defer func() {
+		p.mu.Lock()
+		p.flushing = false
+		p.mu.Unlock()
+	}()
+	p.mu.Lock()
+	left := len(p.dirty)
+	p.mu.Unlock()
+	for {
+		over := make(chan struct{})
+		p.mu.Lock()
+		n := min(left, len(p.dirty), flushBatch)
+		var some []handle
+		var keys []Key
+		recs := p.unpark
+		p.unpark = nil
+		for _, h := range p.dirty[:n] {
+			r := p.get(h)
+			if r == nil || !r.stale || r.phase == phaseEnding && (!last || r.served) {
+				continue
+			}
+			key := r.job.Key()
+			r.stale = false
+			if _, busy := p.writes[key]; busy {
+				p.touch(r) // with the next flush
+				continue
+			}
+			p.writes[key] = over
+			some, keys = append(some, h), append(keys, key)
+			recs = append(recs, p.encode(r))
+		}
+		if p.dirty = p.dirty[n:]; len(p.dirty) == 0 {
+			p.dirty = nil
+		}
+		left -= n
+		p.mu.Unlock()
+		var err error
+		if len(recs) > 0 {
+			err = p.put(ctx, "flush", recs...)
+			p.mu.Lock()
+			for _, k := range keys {
+				delete(p.writes, k)
+			}
+			for _, h := range some {
+				if r := p.get(h); r != nil && err != nil {
+					p.touch(r)
+				}
+			}
+			p.mu.Unlock()
+			close(over)
+		}
+		if err != nil || left <= 0 {
+			return
+		}
+	}
+}
+
+// beginWrite waits until no other write of a job's record is under way, so
+// that they reach the store in their order. Called under the lock, which it
+// releases while it waits.
+func (p *Poller) beginWrite(ctx context.Context, k Key) error {
+	for {
+		over, busy := p.writes[k]
+		if !busy {
+			p.writes[k] = make(chan struct{})
+			return nil
+		}
+		p.mu.Unlock()
+		var err error
+		select {
+		case <-over:
+		case <-ctx.Done():
+			err = contextError(ctx)
+		}
+		p.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// endWrite lets the next write in. Called under the lock.
+func (p *Poller) endWrite(k Key) {
+	close(p.writes[k])
+	delete(p.writes, k)
+}
+
+// flushEvery is how old stored pacing may get.
+const flushEvery = 5 * time.Second
+
+// flushSoon starts a flush in the background when one is due, and says when
+// to come back. Called under the lock.
+func (p *Poller) flushSoon(now time.Time) time.Duration {
+	if len(p.dirty)+len(p.unpark) == 0 || p.run == nil || !p.run.open() {
+		return never
+	}
+	if left := flushEvery - now.Sub(p.flushed); left > 0 {
+		return left
+	}
+	p.flushed = now
+	if !p.flushing {
+		p.flushing = true
+		run, name := p.run, func() string { return "writing to the store" }
+		run.wg.Add(1)
+		started := p.busy(name)
+		go func() {
+			defer run.wg.Done()
+			ctx, idle := p.busyContext(run.store, name)
+			started()
+			defer idle()
+			p.flush(ctx, false)
+		}()
+	}
+	return flushEvery
+}
+
+// noticeID is the id of a parked notice's record: that of the event, or where
+// the sender gave none, what it tells.
+func noticeID(n *Notice) string {
+	id := fmt.Sprintf("%d:%s/%s/%s/", len(n.Key.Route), n.Key.Route, n.Key.ID, n.ClientKey)
+	if n.EventID != "" {
+		return id + n.EventID
+	}
+	return fmt.Sprintf("%s:%s/%s", id, n.Report.State, n.Trust)
+}
+
+// noticeRecord is the stored form of a parked notice, or its deletion.
+func noticeRecord(n Notice, at time.Time, keep bool) Record {
+	rec := Record{Kind: RecordNotice, ID: noticeID(&n), Route: n.Key.Route, UpdatedAt: at}
+	if keep {
+		rec.Data, _ = marshal(n)
+		rec.ExpiresAt = at.Add(earlyLife)
+	}
+	return rec
+}
+
+// dropNotice deletes a parked notice from the store with the next flush: if
+// that fails it expires there. Called under the lock.
+func (p *Poller) dropNotice(n Notice) {
+	if p.store != nil {
+		p.unpark = append(p.unpark, noticeRecord(n, time.Time{}, false))
+	}
+}

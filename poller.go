@@ -1,0 +1,256 @@
+package jobpoll
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/jobpoll/jobpoll/internal/due"
+	"github.com/jobpoll/jobpoll/internal/durations"
+	"github.com/jobpoll/jobpoll/internal/records"
+)
+
+// Poller watches any number of remote jobs, on any number of routes, and tells
+// the end of each. Make one with New, start it with Run; all methods may be
+// called from any goroutine, before, during and after Run.
+type Poller struct {
+	callbacks Callbacks
+	hooks     Hooks
+	store     Store
+	log       *slog.Logger
+	rand      func() float64
+	line      *timeline
+	tracker   busyClock // nil but under a test clock
+	stop      StopRules
+	budget    *Budget
+	workers   int
+	grace     time.Duration
+	meters    *meter
+	learned   *durations.Table
+	waker     waker
+
+	mu          sync.Mutex
+	routes      map[string]*route
+	order       []*route // as added, for a stable dispatch order
+	jobs        records.Table[record]
+	byKey       map[Key]int32
+	byClient    map[string]Key
+	due         due.Queue
+	seq         uint64
+	inFlight    int
+	turn        int
+	undelivered int // records whose end is on its way
+	ended       tombstones
+	early       parking
+	events      eventIDs
+	holds       slotHolds
+	orphans     map[string][]storedJob // restored jobs of routes not added yet
+	restored    bool
+	writes      map[Key]chan struct{} // of job records, under way; closed when over
+	flushing    bool
+	flushed     time.Time
+	dirty       []handle     // records that the store is behind with
+	unpark      []Record     // deletions of notices that wait no more
+	drains      []*endWaiter // who waits for the last job
+	run         *runState
+	over        bool // a Run has returned, and no other has begun
+	serving     int
+	toServe     []handle
+	draws       []float64 // random numbers drawn before the lock was taken; the loop's own
+	after       []func()  // user code to call once the lock is released
+}
+
+// handle names a record as long as it is the same one.
+type handle struct {
+	slot int32
+	gen  uint64
+}
+
+// New makes a Poller. It copies the configuration, fills in defaults and
+// reports all faults at once, joined. It starts no goroutine and makes no
+// channel and no timer.
+func New(cfg Config) (*Poller, error) {
+	all := cfg.faults()
+	p := &Poller{
+		callbacks: cfg.Callbacks, hooks: cfg.Hooks, store: cfg.Store, log: cfg.Logger, rand: cfg.Rand,
+		stop: cfg.Stop, budget: cfg.Budget, workers: cfg.Workers, grace: cfg.ShutdownGrace,
+		line: newTimeline(cfg.Clock), meters: newMeter(), learned: durations.New(0),
+		routes: map[string]*route{}, byKey: map[Key]int32{}, byClient: map[string]Key{}, orphans: map[string][]storedJob{},
+		writes: map[Key]chan struct{}{},
+	}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	} else {
+		p.log = slog.New(&guardedLog{p.log.Handler(), &p.meters.panics})
+	}
+	if p.rand == nil {
+		p.rand = rand.Float64
+	} else {
+		p.rand = p.guardRand(cfg.Rand)
+	}
+	if p.workers == 0 {
+		p.workers = DefaultWorkers
+	}
+	p.tracker, _ = p.line.clock.(busyClock)
+	p.waker.busy = p.busy
+	if p.budget == nil {
+		p.budget = NewBudget("account", Limits{})
+	}
+	if err := p.budget.bind(cfg.Clock); err != nil {
+		all = append(all, fmt.Errorf("jobpoll: Config.Budget: %w", err))
+	}
+	for i := range cfg.Routes {
+		if b := cfg.Routes[i].Budget; b != nil {
+			if err := b.bind(cfg.Clock); err != nil {
+				all = append(all, fmt.Errorf("jobpoll: Config.Routes[%d].Budget: %w", i, err))
+			}
+		}
+	}
+	if len(all) > 0 {
+		return nil, errors.Join(all...)
+	}
+	for i := range cfg.Routes {
+		p.addRoute(newRoute(cfg.Routes[i]))
+	}
+	return p, nil
+}
+
+// AddRoute adds a route. It reports all faults of it at once, joined, and a
+// name that is taken.
+func (p *Poller) AddRoute(r Route) error {
+	all := append(r.faults("Route"), r.Budget.faults()...)
+	if r.Budget != nil {
+		if err := r.Budget.bind(p.clockGiven()); err != nil {
+			all = append(all, fmt.Errorf("jobpoll: Route.Budget: %w", err))
+		}
+	}
+	rt := newRoute(r)
+	now, draw := p.lock()
+	if p.routes[r.Name] != nil {
+		all = append(all, configError("Route.Name", "%q is already the name of another route", r.Name))
+	}
+	if len(all) > 0 {
+		p.unlock()
+		return errors.Join(all...)
+	}
+	p.addRoute(rt)
+	adopted := p.orphans[r.Name]
+	delete(p.orphans, r.Name)
+	for i := range adopted {
+		p.adopt(&adopted[i], now, draw)
+	}
+	p.unlock()
+	if len(adopted) > 0 {
+		p.waker.kick()
+	}
+	return nil
+}
+
+// clockGiven is the clock as New got it: nil for package time.
+func (p *Poller) clockGiven() Clock {
+	if p.line.clock == (systemClock{}) {
+		return nil
+	}
+	return p.line.clock
+}
+
+// unlock releases the lock and then calls the user code that was put off.
+func (p *Poller) unlock() {
+	after := p.after
+	p.after = nil
+	p.mu.Unlock()
+	callEach(after)
+}
+
+// callEach calls all of fs, also where one ends its goroutine.
+func callEach(fs []func()) {
+	if len(fs) == 0 {
+		return
+	}
+	n := 0
+	defer func() { callEach(fs[n:]) }()
+	for n < len(fs) {
+		f := fs[n]
+		n++
+		f()
+	}
+}
+
+// lock draws a random number and reads the clock first: both are user code.
+func (p *Poller) lock() (now time.Time, draw float64) {
+	now, draw = p.line.now(), p.rand()
+	p.mu.Lock()
+	return now, draw
+}
+
+// PollNow asks for a look as soon as the floors allow: the least gap of the
+// job, a wait asked for by the provider, a cool-down, the budget. It returns
+// ErrUnknownJob for a job that is not watched.
+func (p *Poller) PollNow(k Key) error {
+	now, _ := p.lock()
+	r := p.find(k)
+	if r == nil {
+		p.unlock()
+		return fmt.Errorf("jobpoll: %s: %w", k, ErrUnknownJob)
+	}
+	p.poke(r, CauseNow, now)
+	p.unlock()
+	p.waker.kick()
+	return nil
+}
+
+// Abandon stops watching a job, with ReasonAbandoned and the cause in the
+// outcome. It is local: the provider is not told. OnStop is called as for any
+// other end. It returns ErrUnknownJob for a job that is not watched.
+func (p *Poller) Abandon(_ context.Context, k Key, cause error) error {
+	cause = readError(cause) // before the lock is taken
+	now, _ := p.lock()
+	r := p.find(k)
+	if r == nil {
+		p.unlock()
+		return fmt.Errorf("jobpoll: %s: %w", k, ErrUnknownJob)
+	}
+	if r.phase != phaseEnding {
+		p.finish(r, ending{reason: ReasonAbandoned, via: ViaLocal, cause: cause}, now)
+	} else if again := r.again; again != nil {
+		r.again = nil // it ends as it has ended
+		p.dropClient(again.rec.job.ClientKey, k)
+		for _, w := range again.waiters {
+			o := *r.outcome
+			w.end(&o, r.endErr)
+		}
+	}
+	p.unlock()
+	p.waker.kick()
+	return nil
+}
+
+// Metrics gives a snapshot of all counts and gauges. It does not go over the
+// jobs.
+func (p *Poller) Metrics() Metrics {
+	now := p.line.now()
+	in := levels{backlog: map[string]BacklogMetrics{}, budgets: map[string]BudgetMetrics{}}
+	nodes := map[*Budget]bool{p.budget: true}
+	p.mu.Lock()
+	in.parked = p.early.len()
+	in.undelivered = p.undelivered
+	for _, rt := range p.order {
+		b := BacklogMetrics{Jobs: rt.waiting}
+		if r, _ := p.nextReady(rt); r != nil {
+			b.Lag = max(now.Sub(r.planned), 0)
+		}
+		in.backlog[rt.Name] = b
+		nodes[rt.budget] = true
+	}
+	p.mu.Unlock()
+	for b := range nodes {
+		b.walk(func(n *Budget) { in.budgets[n.Name()] = n.snapshot() })
+	}
+	m := p.meters.snapshot(now, in)
+	m.At = toWall(now, p.line.shift())
+	return m
+}

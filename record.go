@@ -1,0 +1,289 @@
+package jobpoll
+
+import (
+	"slices"
+	"time"
+)
+
+type phase uint8
+
+const (
+	phaseWaiting phase = iota // for its due time
+	phaseReady                // due, waits for a worker and the budget
+	phaseCalling              // a call is under way
+	phaseEnding               // the watch has ended, the outcome is on its way
+)
+
+// record is all that the engine keeps of one job. Guarded by Poller.mu; its
+// times are on the timeline.
+type record struct {
+	slot  int32
+	gen   uint64
+	phase phase
+	cause Cause
+	next  callKind // what the next call is
+	poked Cause    // a look asked for while a call was under way
+
+	route     *route
+	job       Job // as the user knows it, with wall times
+	submitted time.Time
+	notBefore time.Time
+	deadline  time.Time
+	rules     StopRules
+	track     Track
+	planned   time.Time
+	report    *Report // the last good one
+	success   *Report // seen, waits for its output
+	succeeded time.Time
+	word      string // the last unknown word that was told
+
+	polls           int
+	firstAt, lastAt time.Time
+	lookups         int
+	call            *lookCall // under way
+	stuck           *lookCall // given up, but has not returned
+
+	update    *Update // not yet told
+	followers []*follower
+	waiters   []*endWaiter
+
+	again    *rewatch  // watched anew once its end has been told
+	resumeAt time.Time // of one that is: the earliest first look
+
+	outcome  *Outcome
+	endErr   error // what lies behind the end, where it is an error
+	stage    stage
+	attempts int  // of OnStop
+	storeErr int  // failures of the store in a row
+	told     bool // stored: waiters have been told
+	lateTold bool // its late end has been told
+	held     bool // kept back by refused credentials
+	served   bool // a runner has it, or it waits for one
+	rev      uint64
+	stale    bool // the stored record is behind
+}
+
+// to moves a record to another phase and keeps count of the due ones.
+func (r *record) to(next phase) {
+	if r.phase == phaseReady {
+		r.route.waiting--
+	}
+	if next == phaseReady {
+		r.route.waiting++
+	}
+	r.phase = next
+}
+
+func (r *record) handle() handle { return handle{r.slot, r.gen} }
+
+// touch notes that the stored record is behind.
+func (p *Poller) touch(r *record) {
+	if r.stale || p.store == nil {
+		return
+	}
+	r.stale = true
+	if len(p.dirty) > 2*p.jobs.Len()+1024 { // a store that hangs
+		p.dirty = slices.DeleteFunc(p.dirty, func(h handle) bool { return p.get(h) == nil })
+	}
+	p.dirty = append(p.dirty, r.handle())
+}
+
+// get gives the record of a handle, nil if it has gone.
+func (p *Poller) get(h handle) *record {
+	if r := p.jobs.Get(h.slot); r != nil && r.gen == h.gen {
+		return r
+	}
+	return nil
+}
+
+func (p *Poller) find(k Key) *record {
+	if slot, ok := p.byKey[k]; ok {
+		return p.jobs.Get(slot)
+	}
+	return nil
+}
+
+// prepare makes the record of a new job, not yet watched.
+func (p *Poller) prepare(job Job, now time.Time) *record {
+	shift := p.line.shift()
+	job.Expected = max(job.Expected, 0)
+	for _, t := range []*time.Time{&job.SubmittedAt, &job.NotBefore, &job.Deadline} {
+		if !t.IsZero() {
+			*t = t.Round(0).UTC() // as it comes back from a store
+		}
+	}
+	if job.SubmittedAt.IsZero() {
+		job.SubmittedAt = toWall(now, shift)
+	}
+	rt := p.routes[job.Route]
+	r := &record{route: rt, job: job}
+	r.submitted = toSteady(job.SubmittedAt, shift)
+	if r.submitted.After(now) {
+		r.submitted = now
+	}
+	r.notBefore, r.deadline = toSteady(job.NotBefore, shift), toSteady(job.Deadline, shift)
+	in := Input{Job: job, Guidance: rt.guide(job.Profile)}
+	r.rules = rt.Stop.merge(p.stop).withDefaults(in.expected())
+	return r
+}
+
+// rewatch is the next watch of a job whose end is on its way.
+type rewatch struct {
+	rec     *record // prepared
+	waiters []*endWaiter
+}
+
+func (a *rewatch) wait(w *endWaiter) {
+	if w != nil {
+		a.waiters = append(a.waiters, w)
+	}
+}
+
+func (r *record) wait(w *endWaiter) {
+	if w != nil {
+		r.waiters = append(r.waiters, w)
+	}
+}
+
+// resume carries over from an earlier watch what binds the next one too.
+func (p *Poller) resume(r *record, o *Outcome, rev uint64) {
+	r.rev = rev
+	if o == nil {
+		return
+	}
+	shift := p.line.shift()
+	r.resumeAt = toSteady(o.RetryAt, shift)
+	if !o.LastPollAt.IsZero() {
+		r.resumeAt = later(r.resumeAt, toSteady(o.LastPollAt, shift).Add(r.gap()))
+	}
+}
+
+// dropClient forgets a ClientKey that no job of that key has any more.
+func (p *Poller) dropClient(client string, key Key) {
+	if client == "" || p.byClient[client] != key {
+		return
+	}
+	if r := p.find(key); r != nil && (r.job.ClientKey == client || r.again != nil && r.again.rec.job.ClientKey == client) {
+		return
+	}
+	if t, ok := p.ended.get(key); ok && t.outcome.Job.ClientKey == client {
+		return
+	}
+	delete(p.byClient, client)
+}
+
+// admit takes a prepared record among the watched ones.
+func (p *Poller) admit(prepared *record, restored bool) *record {
+	key := prepared.job.Key()
+	if t, ok := p.ended.get(key); ok { // it is watched anew
+		p.ended.drop(key)
+		p.dropClient(t.outcome.Job.ClientKey, key)
+	}
+	p.holds.drop(key, p.giveJobSlot) // it is counted anew
+	slot, r := p.jobs.Add()
+	*r = *prepared
+	p.seq++
+	r.slot, r.gen = slot, p.seq
+	p.byKey[key] = slot
+	if r.job.ClientKey != "" {
+		p.byClient[r.job.ClientKey] = key
+	}
+	r.route.budget.jobStarted()
+	r.route.meter.watched(r.submitted, restored, r.track.Errors)
+	return r
+}
+
+// dropRecord takes a record out of all indexes.
+func (p *Poller) dropRecord(r *record) {
+	key := r.job.Key()
+	client := r.job.ClientKey
+	p.due.Remove(r.slot)
+	delete(p.byKey, key)
+	p.dropClient(client, key)
+	p.jobs.Remove(r.slot)
+}
+
+// input is the question about a record that the core answers.
+func (p *Poller) input(r *record, now time.Time, draw float64) Input {
+	in := Input{Job: r.job, Track: r.track, Stop: r.rules, Guidance: r.route.guide(r.job.Profile), Now: now, Rand: draw}
+	in.Job.SubmittedAt, in.Job.NotBefore, in.Job.Deadline = r.submitted, r.notBefore, r.deadline
+	in.NotBefore = p.closedUntil(r.route, now)
+	if r.success != nil {
+		// The end is known: no limit of the job's own time may lose the
+		// result. Its output is given as long again as the job was.
+		in.Job.Deadline = time.Time{}
+		in.Stop.MaxQueued, in.Stop.MaxProcessing, in.Stop.NoProgress = NoLimit, NoLimit, NoLimit
+		in.Stop.MaxAge = plus(r.rules.MaxAge, max(r.succeeded.Sub(r.submitted), 0))
+	}
+	return in
+}
+
+// decide asks the core about a record.
+func (p *Poller) decide(r *record, now time.Time, draw float64) Decision {
+	in := p.input(r, now, draw)
+	d := r.route.Schedule.next(&in)
+	if d.Stop == ReasonRateLimited && r.track.NotBefore.Sub(now) <= 0 && r.route.auth.held() && r.route.coolDown(now) <= 0 {
+		d.Stop = ReasonAuth // it was the credentials that we waited for
+	}
+	return d
+}
+
+// schedule plans the next look of a record that goes on.
+func (p *Poller) schedule(r *record, d Decision, now time.Time) {
+	at := d.At
+	if r.poked != CauseNone {
+		if floor := later(now, r.floor()); floor.Before(at) && d.Cause != CauseParked {
+			at, d.Cause = floor, r.poked
+		}
+		r.poked = CauseNone
+	}
+	r.to(phaseWaiting)
+	r.planned, r.cause = at, d.Cause
+	p.due.Set(r.slot, dueAt(at))
+	p.touch(r)
+	if f := p.hooks.Scheduled; f != nil {
+		e := ScheduleEvent{Key: r.job.Key(), At: toWall(at, p.line.shift()), Cause: d.Cause.String()}
+		p.after = append(p.after, func() { p.hook("Scheduled", e.Key, func() { f(e) }) })
+	}
+}
+
+// floor is the earliest instant at which the job itself may be looked at.
+func (r *record) floor() time.Time {
+	f := r.track.NotBefore
+	if !r.lastAt.IsZero() { // also of a call that a shutdown cut off
+		f = later(f, r.lastAt.Add(r.gap()))
+	}
+	if r.track.Looks == 0 {
+		return later(later(f, r.notBefore), r.resumeAt)
+	}
+	return later(f, r.track.LastAt.Add(r.gap()))
+}
+
+// gap is the least time between two looks.
+func (r *record) gap() time.Duration {
+	return max(r.route.Schedule.minDelay(), r.route.guide(r.job.Profile).Floor)
+}
+
+// poke brings the next look forward, as far as the floors allow.
+func (p *Poller) poke(r *record, cause Cause, now time.Time) {
+	switch r.phase {
+	case phaseCalling:
+		r.poked = cause
+	case phaseWaiting:
+		at := later(now, r.floor())
+		if c := p.closedUntil(r.route, now); c.After(at) {
+			at = c
+		}
+		if at.Before(r.planned) {
+			r.planned, r.cause = at, cause
+			p.due.Set(r.slot, dueAt(at))
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

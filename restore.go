@@ -1,0 +1,200 @@
+package jobpoll
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+func decodeJob(rec Record) (storedJob, error) {
+	var s storedJob
+	if err := json.Unmarshal(rec.Data, &s); err != nil {
+		return s, fmt.Errorf("jobpoll: stored job %q cannot be read: %w", rec.ID, err)
+	}
+	if s.Version > recordVersion {
+		return s, fmt.Errorf("jobpoll: stored job %q is of version %d, this library reads up to %d: update it", rec.ID, s.Version, recordVersion)
+	}
+	if err := s.Job.faults(); err != nil {
+		return s, fmt.Errorf("jobpoll: stored job %q: %w", rec.ID, err)
+	}
+	key := s.Job.Key()
+	if rec.ID != jobRecordID(key) || s.Outcome != nil && s.Outcome.Job.Key() != key || s.Again != nil && (s.Outcome == nil || s.Again.Key() != key) {
+		return s, fmt.Errorf("jobpoll: stored job %q: it is about several jobs", rec.ID)
+	}
+	s.rev = rec.Rev
+	return s, nil
+}
+
+// Restore loads what the Store holds: unresolved jobs go on where they were,
+// at the pace of the budget; outcomes that were not delivered are delivered.
+// It returns how many jobs it took up. Run does it if it was not called, so it
+// is only needed to learn the number or the error before Run. Records that
+// cannot be read are left where they are; the error joins them, and the others
+// are restored all the same. Jobs of a route that is not configured wait,
+// unseen but for a warning in the log, until AddRoute adds it.
+func (p *Poller) Restore(ctx context.Context) (int, error) {
+	if p.store == nil {
+		p.mu.Lock()
+		p.restored = true
+		p.mu.Unlock()
+		return 0, nil
+	}
+	n := 0
+	var bad []error
+	err := p.guard(Key{}, "Store.Load", func() error {
+		for rec, err := range p.store.Load(ctx) {
+			if err != nil {
+				return err
+			}
+			took, err := p.restoreRecord(rec)
+			if err != nil {
+				bad = append(bad, err)
+			}
+			if took {
+				n++
+			}
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		p.storeFailed("Load", "restore", err)
+		return n, fmt.Errorf("jobpoll: Restore: %w", err)
+	}
+	p.mu.Lock()
+	p.restored = true
+	strangers := map[string]int{}
+	for route, jobs := range p.orphans {
+		strangers[route] = len(jobs)
+	}
+	p.mu.Unlock()
+	p.waker.kick()
+	for route, jobs := range strangers {
+		p.log.Warn("stored jobs wait for a route that is not configured", "route", route, "jobs", jobs)
+	}
+	for _, e := range bad {
+		p.storeFailed("Load", "record", e)
+	}
+	return n, errors.Join(bad...)
+}
+
+func (p *Poller) restoreOnce(ctx context.Context) error {
+	p.mu.Lock()
+	done := p.restored
+	p.mu.Unlock()
+	if done {
+		return nil
+	}
+	_, err := p.Restore(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.restored {
+		return nil // single bad records were reported and must not keep the rest from running
+	}
+	return err
+}
+
+func (p *Poller) restoreRecord(rec Record) (bool, error) {
+	switch rec.Kind {
+	case RecordJob:
+		s, err := decodeJob(rec)
+		if err != nil {
+			return false, err
+		}
+		now, draw := p.lock()
+		defer p.unlock()
+		_, ended := p.ended.get(s.Job.Key())
+		_, busy := p.writes[s.Job.Key()] // a Watch that has stored it, or is about to
+		if ended || busy || p.find(s.Job.Key()) != nil {
+			return false, nil // what we know is newer
+		}
+		if s.Outcome != nil && s.Told {
+			p.bury(tombstone{outcome: *s.Outcome, rev: s.rev})
+			if c := s.Job.ClientKey; c != "" {
+				p.byClient[c] = s.Job.Key()
+			}
+			return false, nil
+		}
+		if p.routes[s.Job.Route] == nil {
+			p.orphans[s.Job.Route] = append(p.orphans[s.Job.Route], s)
+			return true, nil
+		}
+		p.adopt(&s, now, draw)
+		return true, nil
+	case RecordNotice:
+		var n Notice
+		if err := json.Unmarshal(rec.Data, &n); err != nil {
+			return false, fmt.Errorf("jobpoll: stored notice %q cannot be read: %w", rec.ID, err)
+		}
+		n.Report = normalize(n.Report)
+		now, draw := p.lock()
+		defer p.unlock()
+		parkedAs := n
+		if n.Key.ID == "" {
+			if k, ok := p.byClient[n.ClientKey]; ok {
+				n.Key = k
+			}
+		}
+		r := p.find(n.Key)
+		switch {
+		case r != nil:
+		case p.early.has(&parkedAs):
+			return false, nil // restored twice
+		default:
+			p.dropEarly(p.early.park(parkedAs, now))
+			return false, nil
+		}
+		p.noticed(r.route, n, p.applyNotice(r, n, now, draw), true)
+		p.dropNotice(parkedAs)
+	}
+	return false, nil
+}
+
+// adopt makes a stored job a watched one again.
+func (p *Poller) adopt(s *storedJob, now time.Time, draw float64) {
+	if p.find(s.Job.Key()) != nil {
+		return
+	}
+	shift := p.line.shift()
+	r := p.prepare(s.Job, now)
+	r.track, r.rules = s.Track.shifted(-shift), s.Rules.withDefaults(s.Job.Expected)
+	r.polls, r.firstAt, r.lastAt = s.Polls, toSteady(s.FirstAt, shift), toSteady(s.LastAt, shift)
+	r.report, r.word, r.rev, r.attempts = s.Report, s.Word, s.rev, s.Attempts
+	if s.Fetching && s.Report != nil && s.Report.State == StateSucceeded && r.route.fetcher != nil {
+		done := *s.Report
+		r.success, r.succeeded, r.next = &done, now, callFetch
+	}
+	if s.Outcome != nil {
+		r.phase, r.outcome, r.stage = phaseEnding, s.Outcome, stageStore
+		if s.Again != nil {
+			r.again = &rewatch{rec: p.prepare(*s.Again, now)}
+			p.resume(r.again.rec, s.Outcome, s.rev)
+		}
+	}
+	r = p.admit(r, true)
+	if r.phase == phaseEnding {
+		// It was counted when it ended; what is left is to tell it.
+		p.undelivered++
+		r.route.meter.released(r.submitted, r.track.Errors)
+		p.releaseJobSlot(r, now)
+		p.serve(r)
+		return
+	}
+	d := p.decide(r, now, draw)
+	switch due := toSteady(s.DueAt, shift); {
+	case d.Stop == ReasonRateLimited:
+		// The provider's wait outlasts the limit: no look comes first.
+		p.finish(r, ending{reason: d.Stop, via: ViaLocal, unfinished: r.track.GoodAt}, now)
+		return
+	case d.Stop != ReasonNone:
+		// One look comes first: the process may have been away for long.
+		d = Decision{At: later(now, r.floor()), Cause: CauseWake}
+	case d.Cause != CauseParked && !due.IsZero() && due.Before(d.At):
+		d.At = later(due, r.floor()) // in the past too, so that the most overdue goes first
+	case d.Cause != CauseParked && !r.lastAt.IsZero() && !r.lastAt.After(now): // not from a clock ahead of ours
+		d.At = later(d.At, r.lastAt.Add(r.gap()))
+	}
+	p.schedule(r, d, now)
+	p.applyEarly(r, now, draw)
+}

@@ -1,0 +1,270 @@
+package jobpoll
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+// route is a Route in use.
+type route struct {
+	Route
+	budget     *Budget
+	meter      *routeMeter
+	canceler   Canceler
+	fetcher    Fetcher
+	refresher  Refresher
+	reconciler Reconciler
+
+	ready   fifo    // due records, and some that are so no more
+	outputs fifo    // the same, of finished jobs whose output is to be fetched
+	waiting int     // due records
+	grants  []grant // taken for the route, not yet used
+	want    *want   // the standing interest in a grant; nil: none
+	auth    authHold
+}
+
+// newRoute makes a route. It asks the Checker for its abilities, which may be
+// the user's code, so never under the lock.
+func newRoute(r Route) *route {
+	rt := &route{Route: r, budget: r.Budget}
+	rt.Family = cmp.Or(r.Family, r.Name)
+	rt.CheckTimeout = cmp.Or(r.CheckTimeout, DefaultCheckTimeout)
+	rt.Schedule.Buckets = append([]Bucket(nil), r.Schedule.Buckets...)
+	rt.Schedule.Delays = append([]time.Duration(nil), r.Schedule.Delays...)
+	rt.Guidance = make(map[string]Guidance, len(r.Guidance))
+	for k, v := range r.Guidance {
+		rt.Guidance[k] = v
+	}
+	rt.canceler, _ = ability[Canceler](r.Checker)
+	rt.fetcher, _ = ability[Fetcher](r.Checker)
+	rt.refresher, _ = ability[Refresher](r.Checker)
+	if rt.reconciler = r.Reconciler; rt.reconciler == nil {
+		rt.reconciler, _ = ability[Reconciler](r.Checker)
+	}
+	return rt
+}
+
+func (p *Poller) addRoute(rt *route) {
+	if rt.budget == nil {
+		rt.budget = p.budget.Child(rt.Name, Limits{})
+	}
+	rt.meter = p.meters.route(rt.Name)
+	p.routes[rt.Name] = rt
+	p.order = append(p.order, rt)
+}
+
+// guide gives the guidance for a profile.
+func (rt *route) guide(profile string) Guidance {
+	if len(rt.Guidance) == 0 {
+		return Guidance{}
+	}
+	if g, ok := rt.Guidance[profile]; ok {
+		return g
+	}
+	return rt.Guidance[""]
+}
+
+// coolDown is how long the status lane of the route's budget stays closed.
+func (rt *route) coolDown(now time.Time) time.Duration {
+	until := rt.budget.closedUntil(LaneStatus)
+	if until.IsZero() {
+		return 0
+	}
+	// The budget has a timeline of its own: only differences carry over.
+	return until.Sub(rt.budget.now())
+}
+
+// want is a standing interest of a route in a grant of its budget.
+type want struct {
+	cancel  func() // nil until the budget has returned it
+	dropped bool
+}
+
+// leaveWant withdraws the standing interest. Called under the lock.
+func (p *Poller) leaveWant(rt *route) {
+	w := rt.want
+	if w == nil {
+		return
+	}
+	rt.want, w.dropped = nil, true
+	if w.cancel != nil {
+		p.after = append(p.after, w.cancel)
+	}
+}
+
+// closedUntil is when looks on the route may start again, zero if they may now.
+func (p *Poller) closedUntil(rt *route, now time.Time) time.Time {
+	var at time.Time
+	if d := rt.coolDown(now); d > 0 {
+		at = now.Add(d)
+	}
+	if rt.auth.held() && rt.auth.probeAt.After(now) {
+		at = later(at, rt.auth.probeAt)
+	}
+	return at
+}
+
+// authProbe is the gap between probes of refused credentials.
+const authProbe = time.Minute
+
+// authHold is what a route knows of its credentials. Refused ones are
+// refreshed once for all jobs; if that does not help, the route is held, with
+// one probe a minute.
+type authHold struct {
+	state    authState
+	since    time.Time // the first refusal of this row
+	renewed  uint64    // refreshes so far
+	probeAt  time.Time // the next probe while held
+	waitList []handle  // records that the hold keeps back
+}
+
+type authState uint8
+
+const (
+	authGood authState = iota
+	authRefreshing
+	authRefreshed // and not yet refused again
+	authHeld
+)
+
+func (a *authHold) held() bool { return a.state == authRefreshing || a.state == authHeld }
+
+// refused takes an ErrorAuth in.
+func (p *Poller) refused(c *lookCall, now time.Time) {
+	rt := c.route
+	a := &rt.auth
+	switch a.state {
+	case authGood:
+		a.since = now
+		if rt.refresher != nil && p.run != nil && p.run.open() {
+			a.state, a.probeAt = authRefreshing, now.Add(max(authProbe, rt.CheckTimeout))
+			p.startRefresh(rt)
+			return
+		}
+	case authRefreshing, authHeld:
+		return
+	case authRefreshed:
+		if c.renewed < a.renewed {
+			return // it went out with the old ones
+		}
+	}
+	a.state, a.probeAt = authHeld, now.Add(authProbe)
+	p.after = append(p.after, func() {
+		p.log.Warn("credentials refused, the route is held with one probe a minute", "route", rt.Name)
+	})
+}
+
+func (p *Poller) startRefresh(rt *route) {
+	run := p.run
+	run.wg.Add(1)
+	name := func() string { return "refresh of " + rt.Name }
+	started := p.busy(name)
+	go func() {
+		defer run.wg.Done()
+		base, cancel := context.WithCancelCause(run.work)
+		defer cancel(nil)
+		ctx, idle := p.busyContext(&callContext{base}, name)
+		started()
+		defer idle()
+		timer := p.line.clock.AfterFunc(rt.CheckTimeout, func() {
+			cancel(errTimeout)
+			p.refreshed(rt, errTimeout)
+		})
+		defer timer.Stop()
+		err := errGoexit
+		defer func() { p.refreshed(rt, err) }()
+		err = p.guard(Key{Route: rt.Name}, "Refresh", func() error { return rt.refresher.Refresh(ctx) })
+	}()
+}
+
+// refreshed takes the end of a refresh in. One that was given up may still
+// turn out well.
+func (p *Poller) refreshed(rt *route, err error) {
+	now, _ := p.lock()
+	switch a := &rt.auth; {
+	case err == nil && a.held():
+		a.state = authRefreshed
+		a.renewed++
+		p.releaseAuth(rt, now)
+	case a.state == authRefreshing:
+		a.state, a.probeAt = authHeld, now.Add(authProbe)
+	}
+	p.unlock()
+	if err != nil {
+		p.log.Warn("refresh of credentials failed", "route", rt.Name, "error", scrubErr(err))
+	}
+	p.waker.kick()
+}
+
+// keepBack notes that the hold keeps a record back.
+func (p *Poller) keepBack(r *record) {
+	if !r.held {
+		a := &r.route.auth
+		r.held = true
+		if len(a.waitList) > 2*p.jobs.Len()+1024 { // credentials that stay refused
+			a.waitList = slices.DeleteFunc(a.waitList, func(h handle) bool { return p.get(h) == nil })
+		}
+		a.waitList = append(a.waitList, r.handle())
+	}
+}
+
+// accepted takes an answer that shows that the credentials are good.
+func (p *Poller) accepted(c *lookCall, now time.Time) {
+	rt := c.route
+	a := &rt.auth
+	switch {
+	case a.state == authGood, a.state == authRefreshing:
+		return
+	case a.state == authHeld && !c.started.After(a.since), a.state == authRefreshed && c.renewed < a.renewed:
+		return // an answer from before
+	}
+	a.state, a.since = authGood, time.Time{}
+	p.releaseAuth(rt, now)
+}
+
+// releaseAuth makes all that the hold kept back due.
+func (p *Poller) releaseAuth(rt *route, now time.Time) {
+	list := rt.auth.waitList
+	rt.auth.waitList = nil
+	for _, h := range list {
+		r := p.get(h)
+		if r == nil {
+			continue
+		}
+		r.held = false
+		if r.phase == phaseWaiting {
+			r.planned = later(now, r.floor())
+			p.due.Set(r.slot, dueAt(r.planned))
+		}
+	}
+}
+
+// fifo is a queue of records.
+type fifo struct {
+	items []handle
+	head  int
+}
+
+func (f *fifo) push(h handle) { f.items = append(f.items, h) }
+
+func (f *fifo) peek() (handle, bool) {
+	if f.head == len(f.items) {
+		return handle{}, false
+	}
+	return f.items[f.head], true
+}
+
+func (f *fifo) pop() {
+	f.head++
+	if f.head == len(f.items) {
+		f.items, f.head = f.items[:0], 0
+		if cap(f.items) > 1024 {
+			f.items = nil
+		}
+	} else if f.head > 1024 && f.head > len(f.items)/2 {
+		f.items = append([]handle(nil), f.items[f.head:]...)
+		f.head = 0
+	}
+}

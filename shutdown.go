@@ -1,0 +1,183 @@
+package jobpoll
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// shutdownPatience is how long Run waits for calls that do not honour their
+// context, after it has cancelled them.
+const shutdownPatience = 10 * time.Second
+
+// stopRun ends a Run: nothing new starts.
+func (p *Poller) stopRun(run *runState) {
+	p.mu.Lock()
+	run.draining = true
+	p.mu.Unlock()
+	run.cancel(ErrShutdown)
+	run.endStore(ErrShutdown)
+	run.wg.Wait()
+	p.leaveRun()
+}
+
+// leaveRun lets the waiters go and makes room for the next Run.
+func (p *Poller) leaveRun() {
+	p.mu.Lock()
+	p.run, p.over = nil, true
+	p.drained(ErrShutdown)
+	for _, rt := range p.order {
+		p.leaveBudget(rt)
+		if a := &rt.auth; a.state == authRefreshing {
+			a.state = authGood
+		}
+	}
+	for s := int32(0); s < p.jobs.End(); s++ {
+		r := p.jobs.Get(s)
+		if r == nil {
+			continue
+		}
+		for _, w := range r.waiters {
+			w.end(nil, ErrShutdown)
+		}
+		r.waiters = nil
+		for _, f := range r.followers {
+			f.over()
+		}
+		r.followers = nil
+		if r.again != nil {
+			for _, w := range r.again.waiters {
+				w.end(nil, ErrShutdown)
+			}
+			r.again.waiters = nil
+		}
+	}
+	for _, h := range p.toServe { // those with a runner are set free by it
+		if r := p.get(h); r != nil {
+			r.served = false
+		}
+	}
+	// A callback that has not returned keeps its record: no second one for it.
+	for _, h := range p.toServe {
+		if r := p.get(h); r != nil {
+			r.served = false
+		}
+	}
+	p.toServe = nil
+	p.unlock()
+	p.waker.close()
+	got, idle := p.waker.take()
+	for _, g := range got {
+		g.g.giveBack()
+	}
+	idle()
+}
+
+func (p *Poller) shutDown(run *runState) error {
+	p.mu.Lock()
+	run.draining = true
+	for s := int32(0); s < p.jobs.End(); s++ { // ready ones go back to waiting
+		if r := p.jobs.Get(s); r != nil && r.phase == phaseReady {
+			r.to(phaseWaiting)
+			p.due.Set(r.slot, dueAt(r.planned))
+		}
+	}
+	for _, rt := range p.order {
+		rt.ready, rt.outputs = fifo{}, fifo{}
+	}
+	p.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		run.wg.Wait()
+		close(done)
+	}()
+	err := p.drain(run, done)
+	if e := p.lastFlush(run); e != nil {
+		err = errors.Join(err, e)
+	}
+	p.leaveRun()
+	return err
+}
+
+// lastFlush writes what is left, also ends that were not told, and does not
+// wait for ever for the store.
+func (p *Poller) lastFlush(run *runState) error {
+	if p.store == nil {
+		return nil
+	}
+	p.mu.Lock()
+	for s := int32(0); s < p.jobs.End(); s++ {
+		if r := p.jobs.Get(s); r != nil && r.phase == phaseEnding {
+			r.stale = false
+			p.touch(r)
+		}
+	}
+	p.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(run.work))
+	defer cancel(nil)
+	late, done := make(chan struct{}), make(chan struct{})
+	timer := p.line.clock.AfterFunc(shutdownPatience, func() { cancel(errTimeout) })
+	defer timer.Stop()
+	// One that honours its context has a second to return.
+	last := p.line.clock.AfterFunc(shutdownPatience+time.Second, func() { close(late) })
+	defer last.Stop()
+	go func() {
+		defer close(done)
+		p.flush(ctx, true)
+	}()
+	select {
+	case <-done:
+	case <-late:
+		select {
+		case <-done:
+		default:
+			return fmt.Errorf("jobpoll: Run: the store has not returned after %v", shutdownPatience)
+		}
+	}
+	return nil
+}
+
+// drain waits for what is under way: first the grace, then cancelled.
+func (p *Poller) drain(run *runState, done <-chan struct{}) error {
+	wait := func(d time.Duration) bool {
+		late := make(chan struct{})
+		var once sync.Once
+		t := p.line.clock.AfterFunc(d, func() { once.Do(func() { close(late) }) })
+		defer t.Stop()
+		select {
+		case <-done:
+			return true
+		case <-late:
+		}
+		select {
+		case <-done: // both at once
+			return true
+		default:
+			return false
+		}
+	}
+	if p.grace > 0 && wait(p.grace) {
+		return nil
+	}
+	run.cancel(ErrShutdown)
+	patience := p.line.clock.AfterFunc(shutdownPatience/2, func() { run.endStore(ErrShutdown) })
+	defer patience.Stop()
+	if wait(shutdownPatience) {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var stuck []error
+	for s := int32(0); s < p.jobs.End() && len(stuck) < 8; s++ {
+		if r := p.jobs.Get(s); r != nil && (r.call != nil || r.stuck != nil || r.served) {
+			what := "a callback"
+			if r.call != nil || r.stuck != nil {
+				what = "a call"
+			}
+			stuck = append(stuck, fmt.Errorf("jobpoll: %s: %s has not returned %v after its context ended", r.job.Key(), what, shutdownPatience))
+		}
+	}
+	return errors.Join(append([]error{errors.New("jobpoll: Run: user code does not honour its context")}, stuck...)...)
+}
