@@ -1,0 +1,6 @@
+//go:build race
+
+package jobpoll_test
+
+// raceEnabled tells that the race detector is on.
+const raceEnabled = true
