@@ -47,7 +47,7 @@ type Input struct {
 	Guidance Guidance
 	// NotBefore is the end of a cool-down that this job has to wait for. Zero: none.
 	NotBefore time.Time
-	// Plan is the learned schedule; nil: the table.
+	// Plan is a learned schedule; nil: the table. The Poller makes none yet.
 	Plan *Plan
 	// Price is how many times dearer than usual a look is now: gaps grow by
 	// its square root. 1 or less, NaN, and infinity: as usual.

@@ -98,8 +98,8 @@
 //	ReasonLost              the provider does not know the job (MissingGrace)
 //	ReasonResultExpired     the job was there and has been removed
 //	ReasonUnknownStatus   * a word that the adapter does not know, for too long (UnknownFor)
-//	ReasonAmbiguous         a submission of which nobody knows whether it arrived
-//	ReasonNotSent           a submission that surely was not sent
+//	ReasonAmbiguous         a submission of which nobody knows whether it arrived (not told yet)
+//	ReasonNotSent           a submission that surely was not sent (not told yet)
 //	ReasonAbandoned       * you stopped watching
 //	ReasonUnknown           a name written by a newer version
 //

@@ -35,8 +35,9 @@ type Schedule struct {
 	// duration, and the look that enters that window is late for its start by
 	// no more. Zero: off. An estimate of the end and a learned Plan go first.
 	NearEnd time.Duration `json:"near_end,omitempty"`
-	// PollCost is the price of one look in time of delay; a learned Plan is
-	// made for it. Zero: 2 s.
+	// PollCost is the price of one look in time of delay, for which a Plan is
+	// made. The Poller makes no plans yet: until it does, this only is checked.
+	// Zero: 2 s.
 	PollCost time.Duration `json:"poll_cost,omitempty"`
 	// MinDelay is the least gap between an answer and the next look of the
 	// same job. Zero: 1 s.

@@ -91,8 +91,8 @@ const (
 	ReasonLost                          // no such job
 	ReasonResultExpired                 // gone
 	ReasonUnknownStatus                 // UnknownFor and UnknownLooks
-	ReasonAmbiguous                     // a submission whose end is not known
-	ReasonNotSent                       // a submission that surely was not sent
+	ReasonAmbiguous                     // a submission whose end is not known (reserved: not told yet)
+	ReasonNotSent                       // a submission that surely was not sent (reserved: not told yet)
 	ReasonAbandoned                     // the caller stopped watching
 	ReasonUnknown                       // a name written by a newer version
 )
@@ -170,7 +170,7 @@ const (
 	ViaWebhook     // a notice
 	ViaLookup      // the Reconciler
 	ViaLocal       // a rule or the caller, without the provider
-	ViaSubmit      // the answer to the submission
+	ViaSubmit      // the answer to the submission (reserved: not told yet)
 )
 
 var viaNames = []string{"unknown", "poll", "webhook", "lookup", "local", "submit"}

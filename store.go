@@ -10,7 +10,8 @@ import (
 // RecordKind tells what a Record holds.
 type RecordKind uint8
 
-// The kinds of record.
+// The kinds of record. Those of submissions, profiles and budgets are reserved:
+// this version writes none and passes them over.
 const (
 	RecordUnknown    RecordKind = iota
 	RecordJob                   // a watched job, or its outcome until and after it was told
@@ -63,7 +64,8 @@ type Store interface {
 }
 
 // Leaser is an optional ability of a Store that several processes share: the
-// lease of a single owner. The fence grows with each new owner.
+// lease of a single owner. The fence grows with each new owner. It is reserved:
+// this version asks for no lease.
 type Leaser interface {
 	Lease(ctx context.Context, owner string, ttl time.Duration) (fence uint64, err error)
 }
