@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // endWaiter is one call of Wait.
@@ -144,6 +145,9 @@ func (p *Poller) unfinished(job Job, cause error) (Outcome, error) {
 	o := Outcome{Job: job}
 	if r := p.find(job.Key()); r != nil {
 		o = *p.conclude(r, ending{via: ViaUnknown}, now)
+		if r.phase != phaseEnding && r.success == nil {
+			o.DetectedAt = time.Time{} // no end was
+		}
 	}
 	return o, &StopError{Outcome: o, Err: cause}
 }

@@ -67,6 +67,7 @@ func TestTheEndOfAContextTellsWhatIsKnownOfTheJob(t *testing.T) {
 		assert.Contains(t, stop.Outcome.Message, "429")
 		assert.Equal(t, asked.Add(time.Hour).UTC(), stop.Outcome.RetryAt)
 		assert.Equal(t, "a", stop.Outcome.Job.ID)
+		assert.Zero(t, stop.Outcome.DetectedAt, "no end was detected")
 		assert.Equal(t, o, stop.Outcome)
 		assert.Contains(t, err.Error(), "waiting ended before the job did")
 		assert.Nil(t, b.info("a").Outcome, "the job goes on")
