@@ -1,11 +1,7 @@
 package jobpoll
 
-import (
-	"time"
-)
-
 // answer takes the answer of a check or a fetch into the memory and decides.
-func (p *Poller) answer(r *record, c *lookCall, rep Report, err error, now time.Time, draw float64) {
+func (p *Poller) answer(r *record, c *lookCall, rep Report, err error, now Stamp, draw float64) {
 	rt := r.route
 	if c.kind == callFetch {
 		err = fetchError(rep, err)
@@ -60,19 +56,19 @@ func (rep *Report) needsFetch(rt *route) bool {
 }
 
 // fetchNext makes the call for the output the next one of a record.
-func (p *Poller) fetchNext(r *record, done Report, at time.Time, cause Cause, now time.Time) {
+func (p *Poller) fetchNext(r *record, done Report, at Stamp, cause Cause, now Stamp) {
 	r.success, r.succeeded, r.next = &done, now, callFetch
 	if streak := r.track.Errors; streak > 0 {
-		r.route.meter.streak(streak, 0)
+		r.route.meter.streak(int(streak), 0)
 	}
 	r.track.endKnown()
-	p.schedule(r, Decision{At: at, Cause: cause}, now)
+	p.schedule(r, step{at: at, cause: cause}, now)
 	for _, f := range r.followers {
 		f.set(p.lastUpdate(r, now))
 	}
 }
 
-func (p *Poller) tellCooled(r *record, hint Hint, now time.Time) {
+func (p *Poller) tellCooled(r *record, hint Hint, now Stamp) {
 	until := later(r.track.NotBefore, p.closedUntil(r.route, now))
 	key, budget, wall := r.job.Key(), r.route.budget.Name(), toWall(until, p.line.shift())
 	p.after = append(p.after, func() {
@@ -115,14 +111,14 @@ func fetched(done, got Report) Report {
 }
 
 // observe takes an answer, however it came, into a record and goes on from there.
-func (p *Poller) observe(r *record, rep Report, err error, via Via, now time.Time, draw float64) {
+func (p *Poller) observe(r *record, rep Report, err error, via Via, now Stamp, draw float64) {
 	unfinished, streak, wait := r.track.GoodAt, r.track.Errors, r.track.NotBefore
 	change := r.track.observe(&rep, err, now)
 	if via == ViaWebhook { // no request was made: the provider's wait still binds the next
 		r.track.NotBefore = later(r.track.NotBefore, wait)
 	}
 	if r.track.Errors != streak {
-		r.route.meter.streak(streak, r.track.Errors)
+		r.route.meter.streak(int(streak), int(r.track.Errors))
 	}
 	if err == nil {
 		if rep.Ref != "" {
@@ -136,17 +132,17 @@ func (p *Poller) observe(r *record, rep Report, err error, via Via, now time.Tim
 	}
 	d := p.decide(r, now, draw)
 	switch {
-	case d.Stop == ReasonNone:
+	case d.stop == ReasonNone:
 		p.schedule(r, d, now)
-	case d.Stop == ReasonLost && r.route.reconciler != nil && r.lookups < maxLookups && r.success == nil:
+	case d.stop == ReasonLost && r.route.reconciler != nil && r.lookups < maxLookups && r.success == nil:
 		r.next = callLookup
 		r.lookups++
-		p.schedule(r, Decision{At: later(now, r.track.NotBefore), Cause: CauseMissing}, now)
+		p.schedule(r, step{at: later(now, r.track.NotBefore), cause: CauseMissing}, now)
 	default:
 		if r.track.End == ReasonNone && via == ViaPoll {
 			via = ViaLocal
 		}
-		p.finish(r, ending{reason: d.Stop, via: via, cause: err, unfinished: unfinished}, now)
+		p.finish(r, ending{reason: d.stop, via: via, cause: err, unfinished: unfinished}, now)
 	}
 }
 
@@ -182,21 +178,21 @@ const maxLookups = 4
 
 // lookupFailed takes the error of a look-up: it says nothing of the job, so
 // the memory does not take it in.
-func (p *Poller) lookupFailed(r *record, kind ErrorKind, hint Hint, err error, now time.Time) {
+func (p *Poller) lookupFailed(r *record, kind ErrorKind, hint Hint, err error, now Stamp) {
 	if r.lookups >= maxLookups {
 		p.finish(r, ending{reason: ReasonLost, via: ViaLookup, cause: err, unfinished: r.track.GoodAt}, now)
 		return
 	}
 	wait := max(hint.wait(), grow(limitBase, r.lookups-1, limitCap))
 	r.lookups++
-	p.schedule(r, Decision{At: now.Add(wait), Cause: CauseMissing}, now)
+	p.schedule(r, step{at: now.Add(wait), cause: CauseMissing}, now)
 	if kind == ErrorRateLimited || kind == ErrorConcurrency {
 		p.tellCooled(r, hint, now)
 	}
 }
 
 // answerLookup takes a finding about a job that the provider did not know.
-func (p *Poller) answerLookup(r *record, f Finding, rep Report, now time.Time, draw float64) {
+func (p *Poller) answerLookup(r *record, f Finding, rep Report, now Stamp, draw float64) {
 	r.next = callCheck
 	r.route.meter.lookEnded(ErrorNone, rep.Hint, 0, 0)
 	end := ending{reason: ReasonLost, via: ViaLookup, unfinished: r.track.GoodAt}

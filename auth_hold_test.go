@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,7 +14,7 @@ func TestJobsThatEndWhileCredentialsStayRefusedLeaveNothing(t *testing.T) {
 		Name: "r", Checker: CheckerFunc(func(context.Context, Job) (Report, error) { return Report{}, nil }),
 	}}})
 	require.NoError(t, err)
-	now := time.Unix(0, 0)
+	now := StampOf(t0)
 	list := &p.routes["r"].auth.waitList
 	for i := range 20_000 {
 		r := p.admit(p.prepare(Job{Route: "r", ID: fmt.Sprint(i)}, now), false)

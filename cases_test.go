@@ -109,7 +109,7 @@ func TestJitterNeverShortensAWait(t *testing.T) {
 func TestGrowthNeverWraps(t *testing.T) {
 	before := time.Duration(0)
 	for n := range 10_001 { // (a)
-		d := grow(100*time.Millisecond, n, mnt)
+		d := grow(100*time.Millisecond, int32(n), mnt)
 		require.Greater(t, d, time.Duration(0))
 		require.LessOrEqual(t, d, mnt)
 		require.GreaterOrEqual(t, d, before)
@@ -383,7 +383,7 @@ func TestAGoodAnswerResetsTheErrorBackoff(t *testing.T) {
 func TestPendingAnswersAreNoErrors(t *testing.T) {
 	s := Schedule{Jitter: NoJitter, Buckets: []Bucket{{First: Span{2 * sec, 2 * sec}, Later: Span{60 * sec, 60 * sec}}}}
 	r := game{schedule: s, provider: script(append(repeat(50, StateRunning), errPlain, StateSucceeded)...), expected: 10 * mnt}.play(t)
-	require.Equal(t, 1, r.looks[50].track.Errors)
+	require.EqualValues(t, 1, r.looks[50].track.Errors)
 	require.Equal(t, 2*sec, r.looks[51].gap)
 	require.Equal(t, ReasonSucceeded, r.end.Stop)
 }
@@ -426,7 +426,7 @@ func TestRateLimitsAndErrorsHaveBudgetsOfTheirOwn(t *testing.T) {
 	require.ErrorIs(t, err, ReasonUnreachable)
 	require.NotErrorIs(t, err, ReasonFailed)
 	require.Equal(t, errPlain.Error(), err.Outcome.Message)
-	require.Equal(t, 9, r.looks[8].track.Errors, "the row can be seen before")
+	require.EqualValues(t, 9, r.looks[8].track.Errors, "the row can be seen before")
 }
 
 // A hint of any kind of answer holds the next look back: B06(b).

@@ -63,8 +63,9 @@ func BenchmarkCore(b *testing.B) {
 				n, in.Now, in.Track = 0, start, Track{}
 			}
 			in.Now = in.Now.Add(14 * time.Second)
-			in.Track.observe(&r, nil, in.Now)
-			benchDecision = s.next(&in)
+			in.Track.observe(&r, nil, StampOf(in.Now))
+			q := in.question()
+			benchDecision.Cause = s.decide(&q).cause
 		}
 	})
 	b.Run("AllowN", func(b *testing.B) {

@@ -112,39 +112,86 @@ func (c *Cause) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// expected is the duration that the schedule goes by.
-func (in *Input) expected() time.Duration {
-	if in.Job.Expected > 0 {
-		return in.Job.Expected
+// question is an Input as the core works on it: instants are Stamps, and what
+// is large stays where it is.
+type question struct {
+	job       *Job // its instants are those below
+	track     *Track
+	stop      *StopRules
+	guidance  *Guidance
+	plan      *Plan
+	now       Stamp
+	submitted Stamp
+	notBefore Stamp // the job's own, before its first look
+	deadline  Stamp
+	closed    Stamp         // the end of a cool-down
+	expected  time.Duration // zero: not known
+	price     float64
+	rand      float64
+}
+
+func (in *Input) question() question {
+	q := question{
+		job: &in.Job, track: &in.Track, stop: &in.Stop, guidance: &in.Guidance, plan: in.Plan, now: StampOf(in.Now),
+		expected: expected(in.Job.Expected, &in.Guidance), price: in.Price, rand: in.Rand,
 	}
-	return max(in.Guidance.Expected, 0)
+	// Most of these are zero most of the time.
+	if t := &in.Job.SubmittedAt; !t.IsZero() {
+		q.submitted = StampOf(*t)
+	}
+	if t := &in.Job.NotBefore; !t.IsZero() {
+		q.notBefore = StampOf(*t)
+	}
+	if t := &in.Job.Deadline; !t.IsZero() {
+		q.deadline = StampOf(*t)
+	}
+	if t := &in.NotBefore; !t.IsZero() {
+		q.closed = StampOf(*t)
+	}
+	return q
+}
+
+// choice is the answer to a question: a Decision in offsets from its now.
+type choice struct {
+	delay time.Duration // never negative
+	cause Cause
+	stop  Reason
+}
+
+// expected is the duration that the schedule goes by: the job's own estimate,
+// else that of the guidance; zero if there is none.
+func expected(own time.Duration, g *Guidance) time.Duration {
+	if own > 0 {
+		return own
+	}
+	return max(g.Expected, 0)
 }
 
 // age is the time since the job began, never negative.
-func (in *Input) age() time.Duration {
-	s := &in.Job.SubmittedAt
-	if s.IsZero() {
-		if s = &in.Track.FirstAt; s.IsZero() {
+func (q *question) age() time.Duration {
+	s := q.submitted
+	if s == 0 {
+		if s = q.track.FirstAt; s == 0 {
 			return 0
 		}
 	}
-	return max(in.Now.Sub(*s), 0)
+	return max(q.now.Sub(s), 0)
 }
 
 // wait is how long the provider must not be asked; zero or less: not at all.
-func (in *Input) wait() (time.Duration, Cause) {
+func (q *question) wait() (time.Duration, Cause) {
 	w, c := time.Duration(0), CauseHint
-	if t := &in.Track; !t.NotBefore.IsZero() {
+	if t := q.track; t.NotBefore != 0 {
 		// From a clock ahead of ours only the length of the wait is of use.
-		w = min(t.NotBefore.Sub(in.Now), t.NotBefore.Sub(t.LastAt))
+		w = min(t.NotBefore.Sub(q.now), t.NotBefore.Sub(t.LastAt))
 	}
-	if !in.NotBefore.IsZero() {
-		if v := in.NotBefore.Sub(in.Now); v > w {
+	if q.closed != 0 {
+		if v := q.closed.Sub(q.now); v > w {
 			w, c = v, CauseCooldown
 		}
 	}
-	if in.Track.Looks == 0 && !in.Job.NotBefore.IsZero() {
-		if v := in.Job.NotBefore.Sub(in.Now); v > w {
+	if q.track.Looks == 0 && q.notBefore != 0 {
+		if v := q.notBefore.Sub(q.now); v > w {
 			w, c = v, CauseCooldown
 		}
 	}
@@ -165,10 +212,10 @@ func (d Decision) Err(job Job, t Track) error {
 	}
 	o := Outcome{
 		Job: job, State: t.State, Reason: d.Stop,
-		Report:    Report{State: t.State, RawStatus: t.RawStatus, Progress: t.Progress, QueuePosition: t.QueuePosition},
-		ErrorKind: t.ErrorKind, Message: t.Message, Polls: t.Looks,
-		FirstPollAt: t.FirstAt, LastPollAt: t.LastAt, DetectedAt: d.At,
-		RetryAt: t.NotBefore, Via: ViaPoll,
+		Report:    Report{State: t.State, RawStatus: t.RawStatus, Progress: t.Progress, QueuePosition: int(t.QueuePosition)},
+		ErrorKind: t.ErrorKind, Message: t.Message, Polls: int(t.Looks),
+		FirstPollAt: t.FirstAt.Time(), LastPollAt: t.LastAt.Time(), DetectedAt: d.At,
+		RetryAt: t.NotBefore.Time(), Via: ViaPoll,
 	}
 	if t.End == ReasonNone {
 		o.Via = ViaLocal

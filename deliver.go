@@ -67,7 +67,7 @@ type serving struct {
 }
 
 // endServing lets the next record in.
-func (p *Poller) endServing(h handle, now time.Time, died bool, s serving) {
+func (p *Poller) endServing(h handle, now Stamp, died bool, s serving) {
 	p.mu.Lock()
 	p.serving--
 	if r := p.get(h); r != nil && died {
@@ -208,7 +208,7 @@ func (p *Poller) storeOutcome(ctx context.Context, r *record) bool {
 func (p *Poller) tellOutcome(ctx context.Context, r *record) bool {
 	cb := p.callbacks.merge(r.route.Callbacks)
 	o := *r.outcome
-	attempt := r.attempts + 1
+	attempt := int(r.attempts) + 1
 	p.mu.Unlock()
 	var err error
 	if cb.OnStop != nil {
@@ -220,7 +220,7 @@ func (p *Poller) tellOutcome(ctx context.Context, r *record) bool {
 		p.retryServing(r, p.laterNow(), &r.attempts)
 		return false
 	}
-	r.attempts, r.stage = attempt, stageForget
+	r.attempts, r.stage = int32(attempt), stageForget
 	if cb.OnStop != nil {
 		p.after = append(p.after, func() { p.tellDelivered(o, attempt, nil) }) // last: it is told, whatever the hook does
 	}
@@ -290,10 +290,10 @@ const (
 )
 
 // retryServing plans another try of a record's stage.
-func (p *Poller) retryServing(r *record, now time.Time, failures *int) {
+func (p *Poller) retryServing(r *record, now Stamp, failures *int32) {
 	*failures = addCount(*failures)
 	r.served = false
-	p.due.Set(r.slot, dueAt(now.Add(grow(retryBase, *failures-1, retryCap))))
+	p.due.Set(r.slot, int64(now.Add(grow(retryBase, *failures-1, retryCap))))
 }
 
 func (c Callbacks) merge(route Callbacks) Callbacks {

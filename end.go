@@ -10,12 +10,12 @@ type ending struct {
 	reason     Reason
 	via        Via
 	cause      error
-	unfinished time.Time // the last instant at which the job was seen unfinished
+	unfinished Stamp // the last instant at which the job was seen unfinished
 	resubmit   Advice
 }
 
 // finish ends the watch of a record and sends its outcome on the way.
-func (p *Poller) finish(r *record, e ending, now time.Time) {
+func (p *Poller) finish(r *record, e ending, now Stamp) {
 	if r.phase == phaseEnding {
 		return
 	}
@@ -29,7 +29,7 @@ func (p *Poller) finish(r *record, e ending, now time.Time) {
 	p.touch(r)
 	p.undelivered++
 	r.outcome, r.endErr = p.conclude(r, e, now), e.cause
-	rt.meter.stopped(r.outcome, r.submitted, r.track.Errors)
+	rt.meter.stopped(r.outcome, r.submitted.Time(), int(r.track.Errors))
 	p.learn(r, e, now)
 	p.releaseJobSlot(r, now)
 	r.stage = stageStore
@@ -40,7 +40,7 @@ func (p *Poller) finish(r *record, e ending, now time.Time) {
 }
 
 // conclude makes the outcome.
-func (p *Poller) conclude(r *record, e ending, now time.Time) *Outcome {
+func (p *Poller) conclude(r *record, e ending, now Stamp) *Outcome {
 	shift := p.line.shift()
 	t := &r.track
 	o := &Outcome{
@@ -63,13 +63,13 @@ func (p *Poller) conclude(r *record, e ending, now time.Time) *Outcome {
 	}
 	if !o.State.Terminal() {
 		retry := t.NotBefore
-		if r.lastAt.IsZero() { // no request since an earlier watch, whose wait still binds
+		if r.lastAt == 0 { // no request since an earlier watch, whose wait still binds
 			retry = later(retry, r.resumeAt)
 		}
 		if d := r.route.coolDown(now); d > 0 {
 			retry = later(retry, now.Add(d))
 		}
-		if retry.After(now) {
+		if retry > now {
 			o.RetryAt = toWall(retry, shift)
 		}
 	} else {
@@ -81,7 +81,7 @@ func (p *Poller) conclude(r *record, e ending, now time.Time) *Outcome {
 
 // delay is how late the end was detected: exact where the provider's time of
 // the end is believable, else the gap since the job was last seen unfinished.
-func (p *Poller) delay(r *record, e ending, now time.Time, shift time.Duration) (time.Duration, bool) {
+func (p *Poller) delay(r *record, e ending, now Stamp, shift time.Duration) (time.Duration, bool) {
 	since := e.unfinished
 	if since.IsZero() {
 		since = r.submitted
@@ -101,7 +101,7 @@ func (p *Poller) delay(r *record, e ending, now time.Time, shift time.Duration) 
 }
 
 // learn takes the duration of a job that succeeded into the profiles.
-func (p *Poller) learn(r *record, e ending, now time.Time) {
+func (p *Poller) learn(r *record, e ending, now Stamp) {
 	if e.reason != ReasonSucceeded {
 		return
 	}
@@ -124,4 +124,4 @@ func (p *Poller) learn(r *record, e ending, now time.Time) {
 }
 
 // laterNow is the last reading of the timeline, for use under the lock.
-func (p *Poller) laterNow() time.Time { return p.line.last() }
+func (p *Poller) laterNow() Stamp { return p.line.last() }

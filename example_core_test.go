@@ -63,7 +63,7 @@ func ExampleTrack_Observe() {
 	// queued: state+queue
 	// running: state+progress+advance
 	// running: none
-	// {"v":1,"error_kind":"transient","message":"connection reset","looks":1,"first_at":"2026-01-01T12:00:30Z","last_at":"2026-01-01T12:00:30Z","errors":1}
+	// {"v":1,"error_kind":"transient","message":"connection reset","first_at":"2026-01-01T12:00:30Z","last_at":"2026-01-01T12:00:30Z","looks":1,"errors":1}
 }
 
 // Any BackOff gives the growth of a schedule.

@@ -26,7 +26,7 @@ type Update struct {
 }
 
 // queueUpdate leaves an update to be told; one not yet told is merged into it.
-func (p *Poller) queueUpdate(r *record, change Change, now time.Time) {
+func (p *Poller) queueUpdate(r *record, change Change, now Stamp) {
 	u := p.lastUpdate(r, now)
 	u.Change = change
 	for _, f := range r.followers {
@@ -43,10 +43,10 @@ func (p *Poller) queueUpdate(r *record, change Change, now time.Time) {
 	p.serve(r)
 }
 
-func (p *Poller) lastUpdate(r *record, now time.Time) Update {
+func (p *Poller) lastUpdate(r *record, now Stamp) Update {
 	shift := p.line.shift()
 	u := Update{
-		Job: r.job, State: r.track.State, Progress: r.track.Progress, QueuePosition: r.track.QueuePosition,
+		Job: r.job, State: r.track.State, Progress: r.track.Progress, QueuePosition: int(r.track.QueuePosition),
 		FinishAt: toWall(r.track.FinishAt, shift), Polls: r.polls, At: toWall(now, shift),
 	}
 	if r.report != nil {

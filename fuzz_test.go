@@ -154,7 +154,8 @@ func checkDecision(t *testing.T, s Schedule, in Input) Decision {
 		return d
 	}
 	tr := &in.Track
-	limit, _ := in.limit(in.age(), in.expected())
+	q := in.question()
+	limit, _ := q.limit(q.age())
 	wait := d.At.Sub(in.Now)
 	if d.Cause == CauseParked {
 		require.Equal(t, max(limit, 0), wait, "parked until the limit")
@@ -162,21 +163,21 @@ func checkDecision(t *testing.T, s Schedule, in Input) Decision {
 	}
 	if tr.Looks > 0 {
 		last := in.Now // a clock that went back counts from now
-		if tr.LastAt.Before(last) {
-			last = tr.LastAt
+		if tr.LastAt.Time().Before(last) {
+			last = tr.LastAt.Time()
 		}
 		gap := d.At.Sub(last)
 		require.GreaterOrEqual(t, gap, s.minDelay(), "under the minimum gap: %v", d)
 		require.GreaterOrEqual(t, gap, in.Guidance.Floor, "under the pace: %v", d)
-		if !tr.LastAt.After(in.Now) {
-			require.False(t, d.At.Before(tr.NotBefore), "before the provider's wait: %v", d)
+		if !tr.LastAt.Time().After(in.Now) {
+			require.False(t, d.At.Before(tr.NotBefore.Time()), "before the provider's wait: %v", d)
 		}
 	}
 	for _, nb := range []time.Time{in.NotBefore, in.Job.NotBefore} {
-		if nb.Sub(in.Now) == math.MaxInt64 || nb == in.Job.NotBefore && tr.Looks > 0 {
-			continue // 292 years are enough
+		if StampOf(nb) == lastStamp || nb.Sub(in.Now) == math.MaxInt64 || nb == in.Job.NotBefore && tr.Looks > 0 {
+			continue // 292 years, and 2262, are far enough
 		}
-		require.False(t, d.At.Before(nb), "in a cool-down: %v", d)
+		require.False(t, d.At.Before(nb), "in a cool-down: %v, %v", d, nb)
 	}
 	if wait > 0 && d.Cause != CauseFloor {
 		require.LessOrEqual(t, wait, limit, "beyond the limit: %v", d)
@@ -186,8 +187,8 @@ func checkDecision(t *testing.T, s Schedule, in Input) Decision {
 
 func checkTrack(t *testing.T, tr Track) {
 	t.Helper()
-	for _, n := range []int{tr.Looks, tr.Unchanged, tr.ProgressTold, tr.QueuePosition, tr.Errors, tr.Limited, tr.Missing, tr.Unknown, tr.NoOutput} {
-		require.GreaterOrEqual(t, n, 0)
+	for _, n := range []int32{tr.Looks, tr.Unchanged, tr.ProgressTold, tr.QueuePosition, tr.Errors, tr.Limited, tr.Missing, tr.Unknown} {
+		require.GreaterOrEqual(t, n, int32(0))
 	}
 	require.GreaterOrEqual(t, tr.Progress, 0.0)
 	require.LessOrEqual(t, tr.Progress, 1.0)

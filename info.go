@@ -121,9 +121,9 @@ func (p *Poller) describe(r *record) JobInfo {
 	shift := p.line.shift()
 	t := &r.track
 	i := JobInfo{
-		Job: r.job, State: t.State, RawStatus: t.RawStatus, Progress: t.Progress, QueuePosition: t.QueuePosition,
+		Job: r.job, State: t.State, RawStatus: t.RawStatus, Progress: t.Progress, QueuePosition: int(t.QueuePosition),
 		Polls: r.polls, LastPollAt: toWall(r.lastAt, shift), InFlight: r.phase == phaseCalling,
-		Errors: t.Errors, ErrorKind: t.ErrorKind, Message: t.Message,
+		Errors: int(t.Errors), ErrorKind: t.ErrorKind, Message: t.Message,
 	}
 	if r.success != nil { // and its output is on its way
 		i.State, i.RawStatus = StateSucceeded, r.success.RawStatus

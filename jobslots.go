@@ -22,14 +22,14 @@ type slotHolds struct {
 	byKey map[Key]int32
 }
 
-func (s *slotHolds) add(h slotHold, until time.Time) {
+func (s *slotHolds) add(h slotHold, until Stamp) {
 	if s.byKey == nil {
 		s.byKey = map[Key]int32{}
 	}
 	slot, kept := s.table.Add()
 	*kept = h
 	s.byKey[h.key] = slot
-	s.until.Set(slot, until.UnixNano())
+	s.until.Set(slot, int64(until))
 }
 
 // drop ends the hold of a job, if there is one.
@@ -43,13 +43,13 @@ func (s *slotHolds) drop(k Key, give func(*Budget)) {
 }
 
 // expire ends the holds whose time has come, and says how long until the next.
-func (s *slotHolds) expire(now time.Time, give func(*Budget)) time.Duration {
+func (s *slotHolds) expire(now Stamp, give func(*Budget)) time.Duration {
 	for {
 		slot, at, ok := s.until.Peek()
 		if !ok {
 			return never
 		}
-		if left := time.Duration(at - now.UnixNano()); left > 0 {
+		if left := time.Duration(at - int64(now)); left > 0 {
 			return left
 		}
 		s.drop(s.table.Get(slot).key, give)
@@ -58,10 +58,10 @@ func (s *slotHolds) expire(now time.Time, give func(*Budget)) time.Duration {
 
 // releaseJobSlot gives the slot back when the remote job is known to have
 // ended, else at its age limit.
-func (p *Poller) releaseJobSlot(r *record, now time.Time) {
+func (p *Poller) releaseJobSlot(r *record, now Stamp) {
 	until := r.submitted.Add(min(r.rules.MaxAge, MaxRetryAfter))
 	gone := r.outcome.State.Terminal() || r.outcome.Reason == ReasonLost || r.outcome.Reason == ReasonResultExpired
-	if gone || !until.After(now) {
+	if gone || until <= now {
 		p.giveJobSlot(r.route.budget)
 		return
 	}

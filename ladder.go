@@ -73,14 +73,14 @@ var growth = func() []time.Duration {
 }()
 
 // grow gives min(limit, base·2ⁿ) and never wraps.
-func grow(base time.Duration, n int, limit time.Duration) time.Duration {
+func grow(base time.Duration, n int32, limit time.Duration) time.Duration {
 	if base >= limit {
 		return limit
 	}
 	if base <= 0 {
 		return 0
 	}
-	f := growth[min(max(n, 0), len(growth)-1)]
+	f := growth[min(max(int(n), 0), len(growth)-1)]
 	if over, d := bits.Mul64(uint64(base), uint64(f)); over == 0 && d < uint64(limit) {
 		return time.Duration(d)
 	}

@@ -67,20 +67,20 @@ func times(d time.Duration, n int64) time.Duration {
 
 // ended gives the reason for which the answers so far end the watch, but for
 // the limits of time.
-func (in *Input) ended() Reason {
-	t := &in.Track
+func (q *question) ended() Reason {
+	t := q.track
 	switch {
 	case t.End != ReasonNone:
 		return t.End
-	case t.Errors > 0 && reached(t.Errors, pick(in.Stop.MaxErrors, DefaultMaxErrors)):
+	case t.Errors > 0 && reached(t.Errors, pick(q.stop.MaxErrors, DefaultMaxErrors)):
 		return ReasonUnreachable
-	case t.Missing > 0 && reached(t.Missing, pick(in.Stop.MissingLooks, DefaultMissingLooks)) &&
-		lasted(t.MissingAt, t.LastAt, pick(in.Stop.MissingGrace, DefaultMissingGrace)):
+	case t.Missing > 0 && reached(t.Missing, pick(q.stop.MissingLooks, DefaultMissingLooks)) &&
+		lasted(t.MissingAt, t.LastAt, pick(q.stop.MissingGrace, DefaultMissingGrace)):
 		return ReasonLost
-	case t.Unknown > 0 && reached(t.Unknown, pick(in.Stop.UnknownLooks, DefaultUnknownLooks)) &&
-		lasted(t.UnknownAt, t.LastAt, pick(in.Stop.UnknownFor, DefaultUnknownFor)):
+	case t.Unknown > 0 && reached(t.Unknown, pick(q.stop.UnknownLooks, DefaultUnknownLooks)) &&
+		lasted(t.UnknownAt, t.LastAt, pick(q.stop.UnknownFor, DefaultUnknownFor)):
 		return ReasonUnknownStatus
-	case !t.AuthAt.IsZero() && lasted(t.AuthAt, t.LastAt, pick(in.Stop.AuthGrace, DefaultAuthGrace)):
+	case t.AuthAt != 0 && lasted(t.AuthAt, t.LastAt, pick(q.stop.AuthGrace, DefaultAuthGrace)):
 		return ReasonAuth
 	}
 	return ReasonNone
@@ -88,25 +88,25 @@ func (in *Input) ended() Reason {
 
 // troubled tells in one go that ended has something to look at.
 func (t *Track) troubled() bool {
-	return t.Errors|t.Missing|t.Unknown != 0 || t.End != ReasonNone || !t.AuthAt.IsZero()
+	return t.Errors|t.Missing|t.Unknown != 0 || t.End != ReasonNone || t.AuthAt != 0
 }
 
-func reached(n, limit int) bool { return n >= limit && limit < NoCount }
+func reached(n int32, limit int) bool { return int(n) >= limit && limit < NoCount }
 
-func lasted(since, now time.Time, d time.Duration) bool {
+func lasted(since, now Stamp, d time.Duration) bool {
 	return d != NoLimit && now.Sub(since) >= d
 }
 
 // limit gives the time left to the earliest limit, and the reason of a stop there.
-func (in *Input) limit(age, expected time.Duration) (time.Duration, Reason) {
-	t, rules := &in.Track, &in.Stop
+func (q *question) limit(age time.Duration) (time.Duration, Reason) {
+	t, rules := q.track, q.stop
 	left, why := never, ReasonNone
-	if !in.Job.Deadline.IsZero() {
-		left, why = in.Job.Deadline.Sub(in.Now), ReasonDeadline
+	if q.deadline != 0 {
+		left, why = q.deadline.Sub(q.now), ReasonDeadline
 	}
 	total := rules.MaxAge
 	if total <= 0 {
-		total = defaultAge(expected)
+		total = defaultAge(q.expected)
 	}
 	if l := rest(total, age); l < left {
 		left, why = l, ReasonDeadline
@@ -115,28 +115,28 @@ func (in *Input) limit(age, expected time.Duration) (time.Duration, Reason) {
 	case t.State == StateQueued:
 		if rules.MaxQueued > 0 {
 			waited := age
-			if !t.RunningAt.IsZero() { // it went back to the queue
-				waited = in.Now.Sub(t.QueuedAt)
+			if t.RunningAt != 0 { // it went back to the queue
+				waited = q.now.Sub(t.QueuedAt)
 			}
 			if l := rest(rules.MaxQueued, waited); l < left {
 				left, why = l, ReasonQueueLimit
 			}
 		}
-	case rules.MaxProcessing > 0 && !t.RunningAt.IsZero():
-		if l := rest(rules.MaxProcessing, in.Now.Sub(t.RunningAt)); l < left {
+	case rules.MaxProcessing > 0 && t.RunningAt != 0:
+		if l := rest(rules.MaxProcessing, q.now.Sub(t.RunningAt)); l < left {
 			left, why = l, ReasonProcessingLimit
 		}
 	}
 	if t.ProgressTold >= 2 && t.State != StateQueued {
 		total := rules.NoProgress
 		if total <= 0 {
-			total = defaultStill(expected)
+			total = defaultStill(q.expected)
 		}
 		since := t.AdvancedAt
-		if t.RunningAt.After(since) { // it came back from the queue
+		if t.RunningAt > since { // it came back from the queue
 			since = t.RunningAt
 		}
-		if l := rest(total, in.Now.Sub(since)); l < left {
+		if l := rest(total, q.now.Sub(since)); l < left {
 			left, why = l, ReasonNoProgress
 		}
 	}
@@ -158,7 +158,7 @@ func (t *Track) freshAt(last, limit time.Duration) bool {
 	if t.Looks == 0 || last < limit {
 		return false
 	}
-	if t.NoOutput > 0 && t.Errors == 0 {
+	if t.NoOutput && t.Errors == 0 {
 		return false // done, they say: the confirming look decides
 	}
 	return t.Errors == 0 || t.Errors >= 3

@@ -19,14 +19,14 @@ func TestEveryRuleStopsExactlyAtItsLimit(t *testing.T) {
 	type memory func(age time.Duration) Track
 	good := func(s State) memory {
 		return func(age time.Duration) Track {
-			return Track{Looks: 5, FirstAt: after(sec), LastAt: after(age), GoodAt: after(age), AdvancedAt: after(sec), State: s, Furthest: s}
+			return Track{Looks: 5, FirstAt: mark(sec), LastAt: mark(age), GoodAt: mark(age), AdvancedAt: mark(sec), State: s, Furthest: s}
 		}
 	}
 	with := func(m memory, f func(*Track)) memory {
 		return func(age time.Duration) Track { tr := m(age); f(&tr); return tr }
 	}
-	running := with(good(StateRunning), func(t *Track) { t.RunningAt = after(40 * sec) })
-	told := with(running, func(t *Track) { t.ProgressTold, t.AdvancedAt = 2, after(50*sec) })
+	running := with(good(StateRunning), func(t *Track) { t.RunningAt = mark(40 * sec) })
+	told := with(running, func(t *Track) { t.ProgressTold, t.AdvancedAt = 2, mark(50*sec) })
 	tests := map[string]struct {
 		expected time.Duration
 		stop     StopRules
@@ -41,14 +41,14 @@ func TestEveryRuleStopsExactlyAtItsLimit(t *testing.T) {
 		"age, negative counts as the default":    {4 * mnt, StopRules{MaxAge: -1}, good(StateRunning), 40 * mnt, ReasonDeadline},
 		"age while queued":                       {0, StopRules{}, good(StateQueued), 2 * time.Hour, ReasonDeadline},
 		"queue":                                  {0, StopRules{MaxQueued: 9 * mnt}, good(StateQueued), 9 * mnt, ReasonQueueLimit},
-		"queue, back in it":                      {0, StopRules{MaxQueued: 9 * mnt}, with(good(StateQueued), func(t *Track) { t.RunningAt, t.QueuedAt = after(mnt), after(2*mnt) }), 11 * mnt, ReasonQueueLimit},
+		"queue, back in it":                      {0, StopRules{MaxQueued: 9 * mnt}, with(good(StateQueued), func(t *Track) { t.RunningAt, t.QueuedAt = mark(mnt), mark(2*mnt) }), 11 * mnt, ReasonQueueLimit},
 		"processing":                             {0, StopRules{MaxProcessing: 9 * mnt}, running, 9*mnt + 40*sec, ReasonProcessingLimit},
 		"processing goes on over an empty word":  {0, StopRules{MaxProcessing: 9 * mnt}, with(running, func(t *Track) { t.State = StateUnknown }), 9*mnt + 40*sec, ReasonProcessingLimit},
 		"no progress, nothing expected: 30 min":  {0, StopRules{}, told, 30*mnt + 50*sec, ReasonNoProgress},
 		"no progress, at least 15 min":           {2 * mnt, StopRules{MaxAge: NoLimit}, told, 15*mnt + 50*sec, ReasonNoProgress},
 		"no progress, three times":               {10 * mnt, StopRules{}, told, 30*mnt + 50*sec, ReasonNoProgress},
 		"no progress, own":                       {0, StopRules{NoProgress: 5 * mnt}, told, 5*mnt + 50*sec, ReasonNoProgress},
-		"no progress counts from a new run":      {0, StopRules{NoProgress: 5 * mnt}, with(told, func(t *Track) { t.RunningAt = after(3 * mnt) }), 8 * mnt, ReasonNoProgress},
+		"no progress counts from a new run":      {0, StopRules{NoProgress: 5 * mnt}, with(told, func(t *Track) { t.RunningAt = mark(3 * mnt) }), 8 * mnt, ReasonNoProgress},
 		"the first of two limits":                {0, StopRules{MaxProcessing: 9 * mnt, MaxAge: 9 * mnt}, running, 9 * mnt, ReasonDeadline},
 		"at the same instant the age goes first": {0, StopRules{MaxQueued: 9 * mnt, MaxAge: 9 * mnt}, good(StateQueued), 9 * mnt, ReasonDeadline},
 	}
@@ -100,22 +100,22 @@ func TestNoLimitAndNoCountSwitchEveryRuleOff(t *testing.T) {
 	now := 100 * 365 * 24 * time.Hour
 	for name, tr := range map[string]Track{
 		"fresh":   {},
-		"running": {State: StateRunning, RunningAt: t0, ProgressTold: 9, AdvancedAt: t0},
-		"queued":  {State: StateQueued, QueuedAt: t0},
+		"running": {State: StateRunning, RunningAt: StampOf(t0), ProgressTold: 9, AdvancedAt: StampOf(t0)},
+		"queued":  {State: StateQueued, QueuedAt: StampOf(t0)},
 		"errors":  {ErrorKind: ErrorTransient, Errors: math.MaxInt32},
-		"missing": {ErrorKind: ErrorNoSuchJob, Missing: math.MaxInt32, MissingAt: t0},
-		"unknown": {Unknown: math.MaxInt32, UnknownAt: t0},
-		"auth":    {ErrorKind: ErrorAuth, AuthAt: t0},
+		"missing": {ErrorKind: ErrorNoSuchJob, Missing: math.MaxInt32, MissingAt: StampOf(t0)},
+		"unknown": {Unknown: math.MaxInt32, UnknownAt: StampOf(t0)},
+		"auth":    {ErrorKind: ErrorAuth, AuthAt: StampOf(t0)},
 	} {
 		if name != "fresh" {
-			tr.Looks, tr.FirstAt, tr.LastAt = 9, t0, after(now)
+			tr.Looks, tr.FirstAt, tr.LastAt = 9, StampOf(t0), mark(now)
 		}
 		d := at(now, mnt, tr, off)
 		require.Equal(t, ReasonNone, d.Stop, name)
 		require.NotEqual(t, CauseDeadline, d.Cause, name)
 	}
 	// Either half of a pair switches it off.
-	long := Track{Looks: 99, LastAt: after(time.Hour), Unknown: 99, UnknownAt: t0}
+	long := Track{Looks: 99, LastAt: mark(time.Hour), Unknown: 99, UnknownAt: StampOf(t0)}
 	require.Equal(t, ReasonUnknownStatus, at(time.Hour, 0, long, StopRules{}).Stop)
 	require.Equal(t, ReasonNone, at(time.Hour, 0, long, StopRules{UnknownFor: NoLimit}).Stop)
 	require.Equal(t, ReasonNone, at(time.Hour, 0, long, StopRules{UnknownLooks: NoCount}).Stop)
@@ -129,16 +129,16 @@ func TestRowsOfBadAnswersNeedCountAndTime(t *testing.T) {
 		reason Reason
 	}{
 		"no such job: 3 in a row and 30 s": {func(n int, d time.Duration) Track {
-			return Track{Looks: n, LastAt: after(mnt), ErrorKind: ErrorNoSuchJob, Missing: n, MissingAt: after(mnt - d)}
+			return Track{Looks: int32(n), LastAt: mark(mnt), ErrorKind: ErrorNoSuchJob, Missing: int32(n), MissingAt: mark(mnt - d)}
 		}, 3, 30 * sec, ReasonLost},
 		"unknown word: 10 in a row and 10 min": {func(n int, d time.Duration) Track {
-			return Track{Looks: n, LastAt: after(mnt), Unknown: n, UnknownAt: after(mnt - d)}
+			return Track{Looks: int32(n), LastAt: mark(mnt), Unknown: int32(n), UnknownAt: mark(mnt - d)}
 		}, 10, 10 * mnt, ReasonUnknownStatus},
 		"errors: 10 in a row": {func(n int, _ time.Duration) Track {
-			return Track{Looks: n, LastAt: after(mnt), ErrorKind: ErrorTransient, Errors: n}
+			return Track{Looks: int32(n), LastAt: mark(mnt), ErrorKind: ErrorTransient, Errors: int32(n)}
 		}, 10, 0, ReasonUnreachable},
 		"auth: 10 min": {func(_ int, d time.Duration) Track {
-			return Track{Looks: 3, LastAt: after(mnt), ErrorKind: ErrorAuth, AuthAt: after(mnt - d)}
+			return Track{Looks: 3, LastAt: mark(mnt), ErrorKind: ErrorAuth, AuthAt: mark(mnt - d)}
 		}, 0, 10 * mnt, ReasonAuth},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,12 +154,12 @@ func TestRowsOfBadAnswersNeedCountAndTime(t *testing.T) {
 		})
 	}
 	own := StopRules{MaxErrors: 2}
-	require.Equal(t, ReasonUnreachable, at(mnt, 0, Track{Looks: 2, LastAt: after(mnt), Errors: 2}, own).Stop)
-	require.Equal(t, ReasonNone, at(mnt, 0, Track{Looks: 2, LastAt: after(mnt), Errors: 1}, own).Stop)
+	require.Equal(t, ReasonUnreachable, at(mnt, 0, Track{Looks: 2, LastAt: mark(mnt), Errors: 2}, own).Stop)
+	require.Equal(t, ReasonNone, at(mnt, 0, Track{Looks: 2, LastAt: mark(mnt), Errors: 1}, own).Stop)
 }
 
 func TestNoProgressHoldsOnlyForJobsThatTellIt(t *testing.T) {
-	tr := Track{Looks: 9, LastAt: after(time.Hour), GoodAt: after(time.Hour), State: StateRunning, AdvancedAt: t0, ProgressTold: 1}
+	tr := Track{Looks: 9, LastAt: mark(time.Hour), GoodAt: mark(time.Hour), State: StateRunning, AdvancedAt: StampOf(t0), ProgressTold: 1}
 	require.Equal(t, ReasonNone, at(time.Hour, 0, tr, StopRules{}).Stop, "told once")
 	tr.ProgressTold = 2
 	require.Equal(t, ReasonNoProgress, at(time.Hour, 0, tr, StopRules{}).Stop)

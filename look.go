@@ -29,7 +29,7 @@ type lookCall struct {
 	success *Report // of a fetch
 	misses  int     // of a look-up
 	renewed uint64  // the refreshes of credentials before it
-	started time.Time
+	started Stamp
 	late    time.Duration
 	polls   int
 	grant   grant
@@ -54,7 +54,7 @@ var (
 )
 
 // dispatch starts calls for due records while there are workers and budget.
-func (p *Poller) dispatch(now time.Time) {
+func (p *Poller) dispatch(now Stamp) {
 	if p.run == nil || !p.run.open() {
 		return
 	}
@@ -64,7 +64,7 @@ func (p *Poller) dispatch(now time.Time) {
 	}
 }
 
-func (p *Poller) dispatchRoute(rt *route, now time.Time) {
+func (p *Poller) dispatchRoute(rt *route, now Stamp) {
 	for {
 		r, line := p.nextReady(rt)
 		if r == nil {
@@ -74,7 +74,7 @@ func (p *Poller) dispatchRoute(rt *route, now time.Time) {
 		if len(p.draws) == 0 {
 			return // the next round goes on
 		}
-		if c := p.closedUntil(rt, now); c.After(now) {
+		if c := p.closedUntil(rt, now); c > now {
 			// The route closed while it waited: the core says what follows.
 			line.pop()
 			p.dueWhileClosed(r, now)
@@ -160,15 +160,15 @@ func (p *Poller) leaveBudget(rt *route) {
 }
 
 // startCall starts the next call of a record.
-func (p *Poller) startCall(r *record, g grant, now time.Time) {
+func (p *Poller) startCall(r *record, g grant, now Stamp) {
 	r.polls++
-	if r.firstAt.IsZero() {
+	if r.firstAt == 0 {
 		r.firstAt = now
 	}
 	r.lastAt = now
 	run := p.run
 	c := &lookCall{
-		h: r.handle(), kind: r.next, route: r.route, job: r.job, success: r.success, misses: r.track.Missing, renewed: r.route.auth.renewed,
+		h: r.handle(), kind: r.next, route: r.route, job: r.job, success: r.success, misses: int(r.track.Missing), renewed: r.route.auth.renewed,
 		started: now, late: max(now.Sub(r.planned), 0), polls: r.polls, grant: g, run: run,
 	}
 	c.ctx, c.cancel = context.WithCancelCause(run.work)
@@ -176,7 +176,7 @@ func (p *Poller) startCall(r *record, g grant, now time.Time) {
 	r.to(phaseCalling)
 	r.call = c
 	p.touch(r)
-	p.due.Set(r.slot, dueAt(now.Add(r.route.CheckTimeout)))
+	p.due.Set(r.slot, int64(now.Add(r.route.CheckTimeout)))
 	p.inFlight++
 	r.route.meter.lookStarted(c.late)
 	run.wg.Add(1)
@@ -283,7 +283,7 @@ func (p *Poller) settled(c *lookCall, rep Report, f *finding, err error, shut bo
 		r.polls--
 		r.to(phaseWaiting)
 		r.planned = later(now, r.floor())
-		p.due.Set(r.slot, dueAt(r.planned))
+		p.due.Set(r.slot, int64(r.planned))
 	case f != nil:
 		p.endCall(r)
 		p.answerLookup(r, f.Finding, rep, now, draw)
@@ -296,7 +296,7 @@ func (p *Poller) settled(c *lookCall, rep Report, f *finding, err error, shut bo
 }
 
 // tellLook calls the hook of a finished call.
-func (p *Poller) tellLook(c *lookCall, rep Report, kind ErrorKind, err error, now time.Time) {
+func (p *Poller) tellLook(c *lookCall, rep Report, kind ErrorKind, err error, now Stamp) {
 	f := p.hooks.Looked
 	if f == nil {
 		return
@@ -321,7 +321,7 @@ func (p *Poller) loseCall(r *record, cause error) {
 }
 
 // timeOut gives up a call that has lasted too long.
-func (p *Poller) timeOut(r *record, now time.Time) {
+func (p *Poller) timeOut(r *record, now Stamp) {
 	c := r.call
 	p.loseCall(r, errTimeout)
 	r.stuck = c

@@ -3,7 +3,6 @@ package jobpoll
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
 // Notify hands a notice over. Nil means that it has been taken over: applied,
@@ -40,7 +39,7 @@ func (p *Poller) Notify(ctx context.Context, n Notice) error {
 
 // takeNotice applies a notice, or parks it for a job that is not watched yet;
 // false if it would have to be parked and must be stored first.
-func (p *Poller) takeNotice(n *Notice, storeFirst bool, now time.Time, draw float64) (bool, error) {
+func (p *Poller) takeNotice(n *Notice, storeFirst bool, now Stamp, draw float64) (bool, error) {
 	if n.Key.ID == "" {
 		if k, ok := p.byClient[n.ClientKey]; ok {
 			n.Key = k
@@ -90,7 +89,7 @@ func (p *Poller) noticed(rt *route, n Notice, kind NoticeKind, parked bool) {
 }
 
 // applyNotice takes a notice into a record and says what it was.
-func (p *Poller) applyNotice(r *record, n Notice, now time.Time, draw float64) NoticeKind {
+func (p *Poller) applyNotice(r *record, n Notice, now Stamp, draw float64) NoticeKind {
 	rep := n.Report
 	if r.phase == phaseEnding {
 		return p.lateNotice(&tombstone{outcome: *r.outcome}, n, now)
@@ -110,7 +109,7 @@ func (p *Poller) applyNotice(r *record, n Notice, now time.Time, draw float64) N
 		t := &r.track
 		at := toSteady(n.At, p.line.shift())
 		if rep.State < t.Furthest || rep.State == t.State && rep.Progress <= t.Progress && rep.Progress > 0 ||
-			!at.IsZero() && !t.GoodAt.IsZero() && at.Before(t.GoodAt) {
+			at != 0 && t.GoodAt != 0 && at < t.GoodAt {
 			return NoticeStale
 		}
 	}
@@ -140,7 +139,7 @@ func (p *Poller) applyNotice(r *record, n Notice, now time.Time, draw float64) N
 }
 
 // lateNotice takes a notice for a job whose watch has ended.
-func (p *Poller) lateNotice(t *tombstone, n Notice, now time.Time) NoticeKind {
+func (p *Poller) lateNotice(t *tombstone, n Notice, now Stamp) NoticeKind {
 	o := &t.outcome
 	rep := n.Report
 	switch {
@@ -174,7 +173,7 @@ func (p *Poller) lateNotice(t *tombstone, n Notice, now time.Time) NoticeKind {
 }
 
 // applyEarly gives a record the notices that were waiting for it.
-func (p *Poller) applyEarly(r *record, now time.Time, draw float64) {
+func (p *Poller) applyEarly(r *record, now Stamp, draw float64) {
 	key, client := r.job.Key(), r.job.ClientKey
 	for _, n := range p.early.take(key, client) {
 		parkedAs := n

@@ -23,7 +23,7 @@ type parking struct {
 
 type parked struct {
 	n    Notice
-	at   time.Time
+	at   Stamp
 	gone bool
 }
 
@@ -46,7 +46,7 @@ func (n *Notice) size() int {
 }
 
 // park adds a notice and returns those that had to go for it.
-func (q *parking) park(n Notice, now time.Time) []Notice {
+func (q *parking) park(n Notice, now Stamp) []Notice {
 	out := q.expire(now)
 	if len(q.list) > 2*q.count+64 {
 		q.list = slices.DeleteFunc(q.list, func(e *parked) bool { return e.gone })
@@ -91,7 +91,7 @@ func (q *parking) remove(e *parked) {
 }
 
 // expire drops what has waited too long.
-func (q *parking) expire(now time.Time) []Notice {
+func (q *parking) expire(now Stamp) []Notice {
 	var out []Notice
 	for len(q.list) > 0 && (q.list[0].gone || now.Sub(q.list[0].at) >= earlyLife) {
 		out = append(out, q.shift()...)
@@ -103,7 +103,7 @@ func (q *parking) expire(now time.Time) []Notice {
 }
 
 // next is when expire has something to do again; q is not empty.
-func (q *parking) next() time.Time { return q.list[0].at.Add(earlyLife) }
+func (q *parking) next() Stamp { return q.list[0].at.Add(earlyLife) }
 
 // take removes and returns the notices of a job, in the order they came: first
 // those that name its id.

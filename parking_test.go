@@ -3,7 +3,6 @@ package jobpoll
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -33,7 +32,7 @@ func TestRepeatsOfANoticeHaveOneRecord(t *testing.T) {
 func TestLookingForAParkedNoticeCostsLittleHoweverManyWait(t *testing.T) {
 	var q parking
 	for i := range 1000 {
-		q.park(Notice{Key: Key{"r", "a"}, EventID: fmt.Sprint(i)}, time.Unix(0, 0))
+		q.park(Notice{Key: Key{"r", "a"}, EventID: fmt.Sprint(i)}, StampOf(t0))
 	}
 	n := Notice{Key: Key{"r", "a"}, EventID: "none of them"}
 	assert.Zero(t, testing.AllocsPerRun(10, func() { q.has(&n) }))

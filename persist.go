@@ -29,7 +29,7 @@ type storedJob struct {
 	Word     string    `json:"word,omitempty"`
 	Fetching bool      `json:"fetching,omitempty"`
 	Outcome  *Outcome  `json:"outcome,omitempty"`
-	Attempts int       `json:"attempts,omitempty"`
+	Attempts int32     `json:"attempts,omitempty"`
 	Told     bool      `json:"told,omitempty"`
 	Again    *Job      `json:"again,omitempty"` // watched anew once it was told
 
@@ -96,9 +96,9 @@ func (t Track) shifted(by time.Duration) Track {
 	if by == 0 {
 		return t
 	}
-	for _, at := range []*time.Time{&t.FirstAt, &t.LastAt, &t.GoodAt, &t.AdvancedAt, &t.QueuedAt, &t.RunningAt,
+	for _, at := range [...]*Stamp{&t.FirstAt, &t.LastAt, &t.GoodAt, &t.AdvancedAt, &t.QueuedAt, &t.RunningAt,
 		&t.OriginAt, &t.FinishAt, &t.NotBefore, &t.MissingAt, &t.UnknownAt, &t.AuthAt} {
-		if !at.IsZero() {
+		if *at != 0 {
 			*at = at.Add(by)
 		}
 	}
@@ -269,7 +269,7 @@ const flushEvery = 5 * time.Second
 
 // flushSoon starts a flush in the background when one is due, and says when
 // to come back. Called under the lock.
-func (p *Poller) flushSoon(now time.Time) time.Duration {
+func (p *Poller) flushSoon(now Stamp) time.Duration {
 	if len(p.dirty)+len(p.unpark) == 0 || p.run == nil || !p.run.open() {
 		return never
 	}

@@ -15,6 +15,9 @@ var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // after gives the instant at that age.
 func after(age time.Duration) time.Time { return t0.Add(age) }
 
+// mark is after as a Track has it.
+func mark(age time.Duration) Stamp { return StampOf(t0).Add(age) }
+
 const (
 	sec = time.Second
 	mnt = time.Minute
@@ -125,7 +128,7 @@ func (g game) play(t testing.TB) result {
 			in.Now = d.At
 			continue
 		}
-		l := look{age: d.At.Sub(t0), gap: d.At.Sub(in.Now), cause: d.Cause, floor: in.Track.NotBefore.Sub(t0)}
+		l := look{age: d.At.Sub(t0), gap: d.At.Sub(in.Now), cause: d.Cause, floor: in.Track.NotBefore.Sub(StampOf(t0))}
 		r, err := g.provider(len(res.looks), l.age)
 		in.Now = d.At.Add(g.takes)
 		in.Track, _ = in.Track.Observe(r, err, in.Now)

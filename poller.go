@@ -52,7 +52,7 @@ type Poller struct {
 	restored    bool
 	writes      map[Key]chan struct{} // of job records, under way; closed when over
 	flushing    bool
-	flushed     time.Time
+	flushed     Stamp
 	dirty       []handle     // records that the store is behind with
 	unpark      []Record     // deletions of notices that wait no more
 	drains      []*endWaiter // who waits for the last job
@@ -181,7 +181,7 @@ func callEach(fs []func()) {
 }
 
 // lock draws a random number and reads the clock first: both are user code.
-func (p *Poller) lock() (now time.Time, draw float64) {
+func (p *Poller) lock() (now Stamp, draw float64) {
 	now, draw = p.line.now(), p.rand()
 	p.mu.Lock()
 	return now, draw
@@ -250,7 +250,7 @@ func (p *Poller) Metrics() Metrics {
 	for b := range nodes {
 		b.walk(func(n *Budget) { in.budgets[n.Name()] = n.snapshot() })
 	}
-	m := p.meters.snapshot(now, in)
+	m := p.meters.snapshot(now.Time(), in)
 	m.At = toWall(now, p.line.shift())
 	return m
 }

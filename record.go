@@ -26,20 +26,20 @@ type record struct {
 
 	route     *route
 	job       Job // as the user knows it, with wall times
-	submitted time.Time
-	notBefore time.Time
-	deadline  time.Time
+	submitted Stamp
+	notBefore Stamp
+	deadline  Stamp
 	rules     StopRules
 	track     Track
-	planned   time.Time
+	planned   Stamp
 	report    *Report // the last good one
 	success   *Report // seen, waits for its output
-	succeeded time.Time
+	succeeded Stamp
 	word      string // the last unknown word that was told
 
 	polls           int
-	firstAt, lastAt time.Time
-	lookups         int
+	firstAt, lastAt Stamp
+	lookups         int32
 	call            *lookCall // under way
 	stuck           *lookCall // given up, but has not returned
 
@@ -47,18 +47,18 @@ type record struct {
 	followers []*follower
 	waiters   []*endWaiter
 
-	again    *rewatch  // watched anew once its end has been told
-	resumeAt time.Time // of one that is: the earliest first look
+	again    *rewatch // watched anew once its end has been told
+	resumeAt Stamp    // of one that is: the earliest first look
 
 	outcome  *Outcome
 	endErr   error // what lies behind the end, where it is an error
 	stage    stage
-	attempts int  // of OnStop
-	storeErr int  // failures of the store in a row
-	told     bool // stored: waiters have been told
-	lateTold bool // its late end has been told
-	held     bool // kept back by refused credentials
-	served   bool // a runner has it, or it waits for one
+	attempts int32 // of OnStop
+	storeErr int32 // failures of the store in a row
+	told     bool  // stored: waiters have been told
+	lateTold bool  // its late end has been told
+	held     bool  // kept back by refused credentials
+	served   bool  // a runner has it, or it waits for one
 	rev      uint64
 	stale    bool // the stored record is behind
 }
@@ -104,7 +104,7 @@ func (p *Poller) find(k Key) *record {
 }
 
 // prepare makes the record of a new job, not yet watched.
-func (p *Poller) prepare(job Job, now time.Time) *record {
+func (p *Poller) prepare(job Job, now Stamp) *record {
 	shift := p.line.shift()
 	job.Expected = max(job.Expected, 0)
 	for _, t := range []*time.Time{&job.SubmittedAt, &job.NotBefore, &job.Deadline} {
@@ -118,12 +118,11 @@ func (p *Poller) prepare(job Job, now time.Time) *record {
 	rt := p.routes[job.Route]
 	r := &record{route: rt, job: job}
 	r.submitted = toSteady(job.SubmittedAt, shift)
-	if r.submitted.After(now) {
+	if r.submitted > now {
 		r.submitted = now
 	}
 	r.notBefore, r.deadline = toSteady(job.NotBefore, shift), toSteady(job.Deadline, shift)
-	in := Input{Job: job, Guidance: rt.guide(job.Profile)}
-	r.rules = rt.Stop.merge(p.stop).withDefaults(in.expected())
+	r.rules = rt.Stop.merge(p.stop).withDefaults(expected(job.Expected, rt.guide(job.Profile)))
 	return r
 }
 
@@ -189,7 +188,7 @@ func (p *Poller) admit(prepared *record, restored bool) *record {
 		p.byClient[r.job.ClientKey] = key
 	}
 	r.route.budget.jobStarted()
-	r.route.meter.watched(r.submitted, restored, r.track.Errors)
+	r.route.meter.watched(r.submitted.Time(), restored, int(r.track.Errors))
 	return r
 }
 
@@ -203,54 +202,60 @@ func (p *Poller) dropRecord(r *record) {
 	p.jobs.Remove(r.slot)
 }
 
-// input is the question about a record that the core answers.
-func (p *Poller) input(r *record, now time.Time, draw float64) Input {
-	in := Input{Job: r.job, Track: r.track, Stop: r.rules, Guidance: r.route.guide(r.job.Profile), Now: now, Rand: draw}
-	in.Job.SubmittedAt, in.Job.NotBefore, in.Job.Deadline = r.submitted, r.notBefore, r.deadline
-	in.NotBefore = p.closedUntil(r.route, now)
-	if r.success != nil {
-		// The end is known: no limit of the job's own time may lose the
-		// result. Its output is given as long again as the job was.
-		in.Job.Deadline = time.Time{}
-		in.Stop.MaxQueued, in.Stop.MaxProcessing, in.Stop.NoProgress = NoLimit, NoLimit, NoLimit
-		in.Stop.MaxAge = plus(r.rules.MaxAge, max(r.succeeded.Sub(r.submitted), 0))
-	}
-	return in
+// step is what follows for a record: the next look, or a stop.
+type step struct {
+	at    Stamp
+	cause Cause
+	stop  Reason
 }
 
 // decide asks the core about a record.
-func (p *Poller) decide(r *record, now time.Time, draw float64) Decision {
-	in := p.input(r, now, draw)
-	d := r.route.Schedule.next(&in)
-	if d.Stop == ReasonRateLimited && r.track.NotBefore.Sub(now) <= 0 && r.route.auth.held() && r.route.coolDown(now) <= 0 {
-		d.Stop = ReasonAuth // it was the credentials that we waited for
+func (p *Poller) decide(r *record, now Stamp, draw float64) step {
+	g := r.route.guide(r.job.Profile)
+	q := question{
+		job: &r.job, expected: expected(r.job.Expected, g),
+		submitted: r.submitted, notBefore: r.notBefore, deadline: r.deadline, track: &r.track, stop: &r.rules, guidance: g,
+		closed: p.closedUntil(r.route, now), now: now, rand: draw,
+	}
+	if r.success != nil {
+		// The end is known: no limit of the job's own time may lose the
+		// result. Its output is given as long again as the job was.
+		rules := r.rules
+		rules.MaxQueued, rules.MaxProcessing, rules.NoProgress = NoLimit, NoLimit, NoLimit
+		rules.MaxAge = plus(r.rules.MaxAge, max(r.succeeded.Sub(r.submitted), 0))
+		q.stop, q.deadline = &rules, 0
+	}
+	c := r.route.Schedule.decide(&q)
+	d := step{at: now.Add(c.delay), cause: c.cause, stop: c.stop}
+	if d.stop == ReasonRateLimited && r.track.NotBefore <= now && r.route.auth.held() && r.route.coolDown(now) <= 0 {
+		d.stop = ReasonAuth // it was the credentials that we waited for
 	}
 	return d
 }
 
 // schedule plans the next look of a record that goes on.
-func (p *Poller) schedule(r *record, d Decision, now time.Time) {
-	at := d.At
+func (p *Poller) schedule(r *record, d step, now Stamp) {
+	at := d.at
 	if r.poked != CauseNone {
-		if floor := later(now, r.floor()); floor.Before(at) && d.Cause != CauseParked {
-			at, d.Cause = floor, r.poked
+		if floor := later(now, r.floor()); floor < at && d.cause != CauseParked {
+			at, d.cause = floor, r.poked
 		}
 		r.poked = CauseNone
 	}
 	r.to(phaseWaiting)
-	r.planned, r.cause = at, d.Cause
-	p.due.Set(r.slot, dueAt(at))
+	r.planned, r.cause = at, d.cause
+	p.due.Set(r.slot, int64(at))
 	p.touch(r)
 	if f := p.hooks.Scheduled; f != nil {
-		e := ScheduleEvent{Key: r.job.Key(), At: toWall(at, p.line.shift()), Cause: d.Cause.String()}
+		e := ScheduleEvent{Key: r.job.Key(), At: toWall(at, p.line.shift()), Cause: d.cause.String()}
 		p.after = append(p.after, func() { p.hook("Scheduled", e.Key, func() { f(e) }) })
 	}
 }
 
 // floor is the earliest instant at which the job itself may be looked at.
-func (r *record) floor() time.Time {
+func (r *record) floor() Stamp {
 	f := r.track.NotBefore
-	if !r.lastAt.IsZero() { // also of a call that a shutdown cut off
+	if r.lastAt != 0 { // also of a call that a shutdown cut off
 		f = later(f, r.lastAt.Add(r.gap()))
 	}
 	if r.track.Looks == 0 {
@@ -265,25 +270,20 @@ func (r *record) gap() time.Duration {
 }
 
 // poke brings the next look forward, as far as the floors allow.
-func (p *Poller) poke(r *record, cause Cause, now time.Time) {
+func (p *Poller) poke(r *record, cause Cause, now Stamp) {
 	switch r.phase {
 	case phaseCalling:
 		r.poked = cause
 	case phaseWaiting:
 		at := later(now, r.floor())
-		if c := p.closedUntil(r.route, now); c.After(at) {
+		if c := p.closedUntil(r.route, now); c > at {
 			at = c
 		}
-		if at.Before(r.planned) {
+		if at < r.planned {
 			r.planned, r.cause = at, cause
-			p.due.Set(r.slot, dueAt(at))
+			p.due.Set(r.slot, int64(at))
 		}
 	}
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func later(a, b Stamp) Stamp { return max(a, b) }

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 )
 
 func decodeJob(rec Record) (storedJob, error) {
 	var s storedJob
-	if err := json.Unmarshal(rec.Data, &s); err != nil {
+	var misfit *json.UnmarshalTypeError
+	if err := json.Unmarshal(rec.Data, &s); err != nil && !errors.As(err, &misfit) { // a field that does not fit stays zero
 		return s, fmt.Errorf("jobpoll: stored job %q cannot be read: %w", rec.ID, err)
 	}
 	if s.Version > recordVersion {
@@ -152,7 +152,7 @@ func (p *Poller) restoreRecord(rec Record) (bool, error) {
 }
 
 // adopt makes a stored job a watched one again.
-func (p *Poller) adopt(s *storedJob, now time.Time, draw float64) {
+func (p *Poller) adopt(s *storedJob, now Stamp, draw float64) {
 	if p.find(s.Job.Key()) != nil {
 		return
 	}
@@ -176,24 +176,24 @@ func (p *Poller) adopt(s *storedJob, now time.Time, draw float64) {
 	if r.phase == phaseEnding {
 		// It was counted when it ended; what is left is to tell it.
 		p.undelivered++
-		r.route.meter.released(r.submitted, r.track.Errors)
+		r.route.meter.released(r.submitted.Time(), int(r.track.Errors))
 		p.releaseJobSlot(r, now)
 		p.serve(r)
 		return
 	}
 	d := p.decide(r, now, draw)
 	switch due := toSteady(s.DueAt, shift); {
-	case d.Stop == ReasonRateLimited:
+	case d.stop == ReasonRateLimited:
 		// The provider's wait outlasts the limit: no look comes first.
-		p.finish(r, ending{reason: d.Stop, via: ViaLocal, unfinished: r.track.GoodAt}, now)
+		p.finish(r, ending{reason: d.stop, via: ViaLocal, unfinished: r.track.GoodAt}, now)
 		return
-	case d.Stop != ReasonNone:
+	case d.stop != ReasonNone:
 		// One look comes first: the process may have been away for long.
-		d = Decision{At: later(now, r.floor()), Cause: CauseWake}
-	case d.Cause != CauseParked && !due.IsZero() && due.Before(d.At):
-		d.At = later(due, r.floor()) // in the past too, so that the most overdue goes first
-	case d.Cause != CauseParked && !r.lastAt.IsZero() && !r.lastAt.After(now): // not from a clock ahead of ours
-		d.At = later(d.At, r.lastAt.Add(r.gap()))
+		d = step{at: later(now, r.floor()), cause: CauseWake}
+	case d.cause != CauseParked && due != 0 && due < d.at:
+		d.at = later(due, r.floor()) // in the past too, so that the most overdue goes first
+	case d.cause != CauseParked && r.lastAt != 0 && r.lastAt <= now: // not from a clock ahead of ours
+		d.at = later(d.at, r.lastAt.Add(r.gap()))
 	}
 	p.schedule(r, d, now)
 	p.applyEarly(r, now, draw)

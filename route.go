@@ -17,6 +17,8 @@ type route struct {
 	refresher  Refresher
 	reconciler Reconciler
 
+	guidance map[string]*Guidance // by profile
+
 	ready   fifo    // due records, and some that are so no more
 	outputs fifo    // the same, of finished jobs whose output is to be fetched
 	waiting int     // due records
@@ -33,9 +35,9 @@ func newRoute(r Route) *route {
 	rt.CheckTimeout = cmp.Or(r.CheckTimeout, DefaultCheckTimeout)
 	rt.Schedule.Buckets = append([]Bucket(nil), r.Schedule.Buckets...)
 	rt.Schedule.Delays = append([]time.Duration(nil), r.Schedule.Delays...)
-	rt.Guidance = make(map[string]Guidance, len(r.Guidance))
+	rt.guidance = make(map[string]*Guidance, len(r.Guidance))
 	for k, v := range r.Guidance {
-		rt.Guidance[k] = v
+		rt.guidance[k] = &v
 	}
 	rt.canceler, _ = ability[Canceler](r.Checker)
 	rt.fetcher, _ = ability[Fetcher](r.Checker)
@@ -56,18 +58,23 @@ func (p *Poller) addRoute(rt *route) {
 }
 
 // guide gives the guidance for a profile.
-func (rt *route) guide(profile string) Guidance {
-	if len(rt.Guidance) == 0 {
-		return Guidance{}
+func (rt *route) guide(profile string) *Guidance {
+	if len(rt.guidance) == 0 {
+		return &noGuidance
 	}
-	if g, ok := rt.Guidance[profile]; ok {
+	if g, ok := rt.guidance[profile]; ok {
 		return g
 	}
-	return rt.Guidance[""]
+	if g, ok := rt.guidance[""]; ok {
+		return g
+	}
+	return &noGuidance
 }
 
+var noGuidance Guidance
+
 // coolDown is how long the status lane of the route's budget stays closed.
-func (rt *route) coolDown(now time.Time) time.Duration {
+func (rt *route) coolDown(now Stamp) time.Duration {
 	until := rt.budget.closedUntil(LaneStatus)
 	if until.IsZero() {
 		return 0
@@ -95,12 +102,12 @@ func (p *Poller) leaveWant(rt *route) {
 }
 
 // closedUntil is when looks on the route may start again, zero if they may now.
-func (p *Poller) closedUntil(rt *route, now time.Time) time.Time {
-	var at time.Time
+func (p *Poller) closedUntil(rt *route, now Stamp) Stamp {
+	var at Stamp
 	if d := rt.coolDown(now); d > 0 {
 		at = now.Add(d)
 	}
-	if rt.auth.held() && rt.auth.probeAt.After(now) {
+	if rt.auth.held() && rt.auth.probeAt > now {
 		at = later(at, rt.auth.probeAt)
 	}
 	return at
@@ -114,10 +121,10 @@ const authProbe = time.Minute
 // one probe a minute.
 type authHold struct {
 	state    authState
-	since    time.Time // the first refusal of this row
-	renewed  uint64    // refreshes so far
-	probeAt  time.Time // the next probe while held
-	waitList []handle  // records that the hold keeps back
+	since    Stamp    // the first refusal of this row
+	renewed  uint64   // refreshes so far
+	probeAt  Stamp    // the next probe while held
+	waitList []handle // records that the hold keeps back
 }
 
 type authState uint8
@@ -132,7 +139,7 @@ const (
 func (a *authHold) held() bool { return a.state == authRefreshing || a.state == authHeld }
 
 // refused takes an ErrorAuth in.
-func (p *Poller) refused(c *lookCall, now time.Time) {
+func (p *Poller) refused(c *lookCall, now Stamp) {
 	rt := c.route
 	a := &rt.auth
 	switch a.state {
@@ -211,21 +218,21 @@ func (p *Poller) keepBack(r *record) {
 }
 
 // accepted takes an answer that shows that the credentials are good.
-func (p *Poller) accepted(c *lookCall, now time.Time) {
+func (p *Poller) accepted(c *lookCall, now Stamp) {
 	rt := c.route
 	a := &rt.auth
 	switch {
 	case a.state == authGood, a.state == authRefreshing:
 		return
-	case a.state == authHeld && !c.started.After(a.since), a.state == authRefreshed && c.renewed < a.renewed:
+	case a.state == authHeld && c.started <= a.since, a.state == authRefreshed && c.renewed < a.renewed:
 		return // an answer from before
 	}
-	a.state, a.since = authGood, time.Time{}
+	a.state, a.since = authGood, 0
 	p.releaseAuth(rt, now)
 }
 
 // releaseAuth makes all that the hold kept back due.
-func (p *Poller) releaseAuth(rt *route, now time.Time) {
+func (p *Poller) releaseAuth(rt *route, now Stamp) {
 	list := rt.auth.waitList
 	rt.auth.waitList = nil
 	for _, h := range list {
@@ -236,7 +243,7 @@ func (p *Poller) releaseAuth(rt *route, now time.Time) {
 		r.held = false
 		if r.phase == phaseWaiting {
 			r.planned = later(now, r.floor())
-			p.due.Set(r.slot, dueAt(r.planned))
+			p.due.Set(r.slot, int64(r.planned))
 		}
 	}
 }

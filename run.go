@@ -79,7 +79,7 @@ func (p *Poller) serveLeft() {
 		}
 		if r.update != nil || r.phase == phaseEnding {
 			if _, planned := p.due.At(r.slot); r.phase == phaseEnding && planned {
-				p.due.Set(r.slot, dueAt(now)) // do not wait for its next try
+				p.due.Set(r.slot, int64(now)) // do not wait for its next try
 				continue
 			}
 			p.serve(r)
@@ -133,10 +133,10 @@ func (p *Poller) draw() float64 {
 }
 
 // popDue takes up to a batch of due records; true if there are more.
-func (p *Poller) popDue(now time.Time) bool {
+func (p *Poller) popDue(now Stamp) bool {
 	for range tickBatch {
 		slot, at, ok := p.due.Peek()
-		if !ok || at > now.UnixNano() {
+		if !ok || at > int64(now) {
 			return false
 		}
 		if len(p.draws) == 0 {
@@ -160,17 +160,17 @@ func (p *Poller) popDue(now time.Time) bool {
 }
 
 // becomeDue puts a record in the line for a call.
-func (p *Poller) becomeDue(r *record, now time.Time) {
+func (p *Poller) becomeDue(r *record, now Stamp) {
 	rt := r.route
 	switch {
-	case r.cause == CauseParked, p.closedUntil(rt, now).After(now):
+	case r.cause == CauseParked, p.closedUntil(rt, now) > now:
 		p.dueWhileClosed(r, now)
 	case rt.auth.state == authHeld && p.authOver(r, now):
 		p.finish(r, ending{reason: ReasonAuth, via: ViaLocal}, now)
 	case rt.auth.state == authHeld && rt.waiting > 0:
 		// One probe at a time.
 		p.keepBack(r)
-		p.schedule(r, Decision{At: now.Add(authProbe), Cause: CauseAuth}, now)
+		p.schedule(r, step{at: now.Add(authProbe), cause: CauseAuth}, now)
 	default:
 		r.to(phaseReady)
 		if r.next == callFetch {
@@ -181,14 +181,14 @@ func (p *Poller) becomeDue(r *record, now time.Time) {
 	}
 }
 
-func (p *Poller) authOver(r *record, now time.Time) bool {
+func (p *Poller) authOver(r *record, now Stamp) bool {
 	// A job that came later has the whole grace too.
 	return r.rules.AuthGrace != NoLimit && now.Sub(later(r.route.auth.since, r.submitted)) >= r.rules.AuthGrace
 }
 
 // dueWhileClosed asks the core about a record that is due on a closed route:
 // it waits, is parked, or stops.
-func (p *Poller) dueWhileClosed(r *record, now time.Time) {
+func (p *Poller) dueWhileClosed(r *record, now Stamp) {
 	r.to(phaseWaiting)
 	if r.route.auth.held() {
 		if p.authOver(r, now) {
@@ -198,8 +198,8 @@ func (p *Poller) dueWhileClosed(r *record, now time.Time) {
 		p.keepBack(r)
 	}
 	d := p.decide(r, now, p.draw())
-	if d.Stop != ReasonNone {
-		p.finish(r, ending{reason: d.Stop, via: ViaLocal, unfinished: r.track.GoodAt}, now)
+	if d.stop != ReasonNone {
+		p.finish(r, ending{reason: d.stop, via: ViaLocal, unfinished: r.track.GoodAt}, now)
 		return
 	}
 	p.schedule(r, d, now)
@@ -208,7 +208,7 @@ func (p *Poller) dueWhileClosed(r *record, now time.Time) {
 // jump takes a step of the wall clock, or a suspend, in. After one forward
 // every waiting job is looked at soon, as far as its floors and the budget
 // allow; one back changes nothing, waits are on the timeline.
-func (p *Poller) jump(by time.Duration, now time.Time) {
+func (p *Poller) jump(by time.Duration, now Stamp) {
 	p.meters.clockJumps.Add(1)
 	for s := int32(0); by > 0 && s < p.jobs.End(); s++ {
 		r := p.jobs.Get(s)
@@ -216,9 +216,9 @@ func (p *Poller) jump(by time.Duration, now time.Time) {
 			continue
 		}
 		at := later(later(now, r.floor()), r.planned.Add(-by))
-		if at.Before(r.planned) {
+		if at < r.planned {
 			r.planned, r.cause = at, CauseWake
-			p.due.Set(r.slot, dueAt(at))
+			p.due.Set(r.slot, int64(at))
 		}
 	}
 	e := JumpEvent{By: by, At: toWall(now, p.line.shift())}
@@ -231,10 +231,10 @@ func (p *Poller) jump(by time.Duration, now time.Time) {
 }
 
 // sleep is how long nothing will be due.
-func (p *Poller) sleep(now time.Time) time.Duration {
+func (p *Poller) sleep(now Stamp) time.Duration {
 	next := never
 	if _, at, ok := p.due.Peek(); ok {
-		next = max(time.Duration(at-now.UnixNano()), 0)
+		next = max(time.Duration(at-int64(now)), 0)
 		next = min(next, heartbeat)
 	}
 	next = min(next, p.holds.expire(now, p.giveJobSlot))

@@ -117,48 +117,50 @@ type Guidance struct {
 // Schedule.Queued or the cap. A limit that has passed stops the job only after
 // a look at or after it; but a wait of the provider that outlasts the limit
 // parks the job and stops it at the limit.
-func (s Schedule) Next(in Input) Decision { return s.next(&in) }
+func (s Schedule) Next(in Input) Decision { return s.next(&in) } // inlined, which saves copies
+
+func (s *Schedule) next(in *Input) Decision {
+	q := in.question()
+	v := s.decide(&q)
+	return Decision{At: in.Now.Add(v.delay), Cause: v.cause, Stop: v.stop}
+}
 
 // never is an offset for what does not come.
 const never = time.Duration(math.MaxInt64)
 
-// next works in offsets from Now: one subtraction an instant, no more.
-func (s *Schedule) next(in *Input) Decision {
-	t, now := &in.Track, in.Now
+// decide works in offsets from now.
+func (s *Schedule) decide(q *question) choice {
+	t := q.track
 	if t.troubled() {
-		if r := in.ended(); r != ReasonNone {
-			return Decision{At: now, Cause: CauseEnded, Stop: r}
+		if r := q.ended(); r != ReasonNone {
+			return choice{cause: CauseEnded, stop: r}
 		}
 	}
-	expected := in.expected()
-	age := in.age()
-	limit, why := in.limit(age, expected)
+	age := q.age()
+	limit, why := q.limit(age)
 	wait, waitCause := time.Duration(0), CauseNone
-	if t.Looks == 0 || !t.NotBefore.IsZero() || !in.NotBefore.IsZero() {
-		wait, waitCause = in.wait()
+	if t.Looks == 0 || t.NotBefore != 0 || q.closed != 0 {
+		wait, waitCause = q.wait()
 	}
 
 	last := -age // the instant that the delay counts from
 	if t.Looks > 0 {
-		last = 0
-		if t.LastAt != now { // most callers decide at the instant of the answer
-			// A memory from a clock ahead of ours must not put the job to sleep.
-			last = -max(now.Sub(t.LastAt), 0)
-		}
+		// A memory from a clock ahead of ours must not put the job to sleep.
+		last = -max(q.now.Sub(t.LastAt), 0)
 	}
 	if limit <= 0 {
 		fresh := t.freshAt(last, limit)
 		if wait > 0 && !(fresh && t.ErrorKind == ErrorNone) {
-			return Decision{At: now, Cause: CauseEnded, Stop: ReasonRateLimited}
+			return choice{cause: CauseEnded, stop: ReasonRateLimited}
 		}
 		if fresh {
-			return Decision{At: now, Cause: CauseEnded, Stop: why}
+			return choice{cause: CauseEnded, stop: why}
 		}
 	}
 
-	p := s.pace(in, age, expected)
-	delay, ceiling, cause := s.base(in, &p, age+last, expected)
-	delay = s.jitter(min(delay, ceiling), ceiling, in.Rand)
+	p := s.pace(q, age)
+	delay, ceiling, cause := s.base(q, &p, age+last)
+	delay = s.jitter(min(delay, ceiling), ceiling, q.rand)
 	if cause == CauseBackoff && delay > p.base {
 		delay = t.stride(delay, age+last, p.base)
 	}
@@ -167,17 +169,17 @@ func (s *Schedule) next(in *Input) Decision {
 		at, cause = limit, CauseDeadline
 	}
 	if t.Looks > 0 {
-		if floor := last + max(s.minDelay(), in.Guidance.Floor); at < floor {
+		if floor := last + max(s.minDelay(), q.guidance.Floor); at < floor {
 			at, cause = floor, CauseFloor
 		}
 	}
 	if wait > at && wait > 0 {
 		if wait > limit {
-			return Decision{At: now.Add(max(limit, 0)), Cause: CauseParked}
+			return choice{delay: max(limit, 0), cause: CauseParked}
 		}
-		at, cause = min(plus(wait, s.lift(min(p.step(), wait), in.Rand)), limit), waitCause
+		at, cause = min(plus(wait, s.lift(min(p.step(), wait), q.rand)), limit), waitCause
 	}
-	return Decision{At: now.Add(max(at, 0)), Cause: cause}
+	return choice{delay: max(at, 0), cause: cause}
 }
 
 // pace is what a job's class says: the base of growth and the cap, both after
@@ -190,17 +192,17 @@ type pace struct {
 
 func (p *pace) step() time.Duration { return min(p.base, p.limit) }
 
-func (s *Schedule) pace(in *Input, age, expected time.Duration) pace {
+func (s *Schedule) pace(q *question, age time.Duration) pace {
 	var p pace
-	g := &in.Guidance
+	g := q.guidance
 	if len(s.Delays) > 0 {
 		p.base, p.limit = s.rung(0), s.top()
 		if g.Cap > 0 {
 			p.limit = min(p.limit, g.Cap)
 		}
 	} else {
-		hb, hc := spread(in.Job.Route, in.Job.ID)
-		b := s.bucket(expected, age)
+		hb, hc := spread(q.job.Route, q.job.ID)
+		b := s.bucket(q.expected, age)
 		p.base, p.limit = b.First.at(hb), b.Later.at(hc)
 		if g.Cap > 0 {
 			p.limit = g.Cap
@@ -210,8 +212,8 @@ func (s *Schedule) pace(in *Input, age, expected time.Duration) pace {
 		p.base, p.guided = g.First, true
 	}
 	p.dear = 1
-	if in.Price > 1 && in.Price <= math.MaxFloat64 {
-		p.dear = math.Sqrt(in.Price)
+	if q.price > 1 && q.price <= math.MaxFloat64 {
+		p.dear = math.Sqrt(q.price)
 		p.base, p.limit = stretch(p.base, p.dear), stretch(p.limit, p.dear)
 	}
 	if s.MaxDelay > 0 {
@@ -223,20 +225,20 @@ func (s *Schedule) pace(in *Input, age, expected time.Duration) pace {
 
 // base gives the delay before jitter, the cap that jitter must not pass, and
 // what decided.
-func (s *Schedule) base(in *Input, p *pace, age, expected time.Duration) (time.Duration, time.Duration, Cause) {
-	t := &in.Track
+func (s *Schedule) base(q *question, p *pace, age time.Duration) (time.Duration, time.Duration, Cause) {
+	t := q.track
 	switch {
 	case t.ErrorKind == ErrorAuth:
 		return time.Minute, time.Minute, CauseAuth
 	case t.ErrorKind == ErrorNoSuchJob:
-		ceiling := s.errorCap(in, p, age, expected)
+		ceiling := s.errorCap(q, p, age)
 		return grow(p.step(), t.Missing-1, ceiling), ceiling, CauseMissing
 	case t.ErrorKind == ErrorRateLimited || t.ErrorKind == ErrorConcurrency:
 		return 0, p.limit, CauseHint
 	case t.ErrorKind != ErrorNone:
-		ceiling := s.errorCap(in, p, age, expected)
+		ceiling := s.errorCap(q, p, age)
 		return grow(p.step(), t.Errors-1, ceiling), ceiling, CauseError
-	case t.NoOutput > 0:
+	case t.NoOutput:
 		return p.step(), p.limit, CauseConfirm
 	case t.State == StateQueued && s.Queued > 0:
 		d := s.Queued
@@ -250,7 +252,7 @@ func (s *Schedule) base(in *Input, p *pace, age, expected time.Duration) (time.D
 	case t.State == StateQueued:
 		return p.limit, p.limit, CauseQueued
 	}
-	if t.State == StateRunning && !t.FinishAt.IsZero() {
+	if t.State == StateRunning && t.FinishAt != 0 {
 		if left := t.FinishAt.Sub(t.LastAt); left > 0 {
 			if t.FinishTold {
 				return left, p.limit, CauseEta
@@ -258,7 +260,7 @@ func (s *Schedule) base(in *Input, p *pace, age, expected time.Duration) (time.D
 			return left, p.limit, CauseProgress
 		}
 	}
-	if next, ok := in.Plan.next(age, p.dear); ok {
+	if next, ok := q.plan.next(age, p.dear); ok {
 		return next - age, never, CausePlan
 	}
 	if t.Looks == 0 && p.guided {
@@ -277,7 +279,7 @@ func (s *Schedule) base(in *Input, p *pace, age, expected time.Duration) (time.D
 	if t.Looks == 0 {
 		cause = CauseFirst
 	}
-	if near, room, ok := s.near(age, expected, min(delay, p.limit)); ok {
+	if near, room, ok := s.near(age, q.expected, min(delay, p.limit)); ok {
 		return near, min(near+room, p.limit), CauseNear
 	}
 	return delay, p.limit, cause
@@ -285,12 +287,12 @@ func (s *Schedule) base(in *Input, p *pace, age, expected time.Duration) (time.D
 
 // errorCap is how far errors back off: to the cap, or where Delays is one
 // fixed delay, to the cap that the job's bucket would have had.
-func (s *Schedule) errorCap(in *Input, p *pace, age, expected time.Duration) time.Duration {
+func (s *Schedule) errorCap(q *question, p *pace, age time.Duration) time.Duration {
 	if len(s.Delays) != 1 {
 		return p.limit
 	}
-	d := max(p.limit, s.bucket(expected, age).Later.Max)
-	if c := in.Guidance.Cap; c > 0 {
+	d := max(p.limit, s.bucket(q.expected, age).Later.Max)
+	if c := q.guidance.Cap; c > 0 {
 		d = min(d, c)
 	}
 	if s.MaxDelay > 0 {
@@ -329,8 +331,8 @@ func (t *Track) stride(delay, age, base time.Duration) time.Duration {
 }
 
 // rung gives a delay of the ladder; one that New would refuse counts as MinDelay.
-func (s *Schedule) rung(n int) time.Duration {
-	if d := s.Delays[min(max(n, 0), len(s.Delays)-1)]; d > 0 {
+func (s *Schedule) rung(n int32) time.Duration {
+	if d := s.Delays[min(max(int(n), 0), len(s.Delays)-1)]; d > 0 {
 		return d
 	}
 	return s.minDelay()

@@ -65,12 +65,9 @@ func TestAJobThatOutlivesItsBucketMovesToTheNext(t *testing.T) {
 }
 
 func TestGuidanceExpectedStandsInForTheCallers(t *testing.T) {
-	in := Input{Guidance: Guidance{Expected: mnt}}
-	require.Equal(t, mnt, in.expected())
-	in.Job.Expected = 5 * mnt
-	require.Equal(t, 5*mnt, in.expected())
-	in = Input{Job: Job{Expected: -1}, Guidance: Guidance{Expected: -1}}
-	require.Zero(t, in.expected())
+	require.Equal(t, mnt, expected(0, &Guidance{Expected: mnt}))
+	require.Equal(t, 5*mnt, expected(5*mnt, &Guidance{Expected: mnt}))
+	require.Zero(t, expected(-1, &Guidance{Expected: -1}))
 }
 
 // Unchanged looks double the base up to the cap: min(cap, base · 2^unchanged).
@@ -383,16 +380,17 @@ func TestAClockThatWentBackDelaysNothing(t *testing.T) {
 	require.Equal(t, CauseLadder, next(s, mnt, 2*time.Hour, StateRunning, back, func(in *Input) { in.Job.SubmittedAt = after(time.Hour) }).Cause)
 	in := Input{Job: Job{SubmittedAt: after(time.Hour)}, Now: t0, Rand: 0.5}
 	require.Equal(t, after(10*sec), s.Next(in).At, "submitted in the future counts as now")
-	require.Zero(t, in.age())
+	q := in.question()
+	require.Zero(t, q.age())
 }
 
 func TestAgeWithoutASubmission(t *testing.T) {
-	in := Input{Now: after(mnt)}
-	require.Zero(t, in.age(), "never looked at")
-	in.Track.FirstAt = after(20 * sec)
-	require.Equal(t, 40*sec, in.age(), "since the first look")
-	in.Job.SubmittedAt = t0
-	require.Equal(t, mnt, in.age())
+	q := question{now: mark(mnt), track: &Track{}}
+	require.Zero(t, q.age(), "never looked at")
+	q.track.FirstAt = mark(20 * sec)
+	require.Equal(t, 40*sec, q.age(), "since the first look")
+	q.submitted = mark(0)
+	require.Equal(t, mnt, q.age())
 	require.Equal(t, after(mnt+5*sec), Schedule{Jitter: NoJitter}.Next(Input{Now: after(mnt)}).At)
 }
 

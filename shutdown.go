@@ -81,7 +81,7 @@ func (p *Poller) shutDown(run *runState) error {
 	for s := int32(0); s < p.jobs.End(); s++ { // ready ones go back to waiting
 		if r := p.jobs.Get(s); r != nil && r.phase == phaseReady {
 			r.to(phaseWaiting)
-			p.due.Set(r.slot, dueAt(r.planned))
+			p.due.Set(r.slot, int64(r.planned))
 		}
 	}
 	for _, rt := range p.order {

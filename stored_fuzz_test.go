@@ -43,7 +43,7 @@ func FuzzStoredRecords(f *testing.F) {
 		require.NotNil(t, p.find(Key{"r", "good"}))
 		for s := range p.jobs.End() {
 			if r := p.jobs.Get(s); r != nil {
-				p.poke(r, CauseNow, time.Now())
+				p.poke(r, CauseNow, StampOf(time.Now()))
 				again := p.encode(r)
 				require.NotEmpty(t, again.Data)
 				require.NoError(t, store.Put(t.Context(), []Record{again}))

@@ -2,7 +2,6 @@ package jobpoll
 
 import (
 	"context"
-	"math"
 	"sync"
 	"time"
 )
@@ -22,7 +21,7 @@ type timeline struct {
 	started bool
 	raw     time.Time
 	rawMono time.Duration
-	steady  time.Time
+	steady  Stamp
 	offset  time.Duration // wall clock minus timeline
 	jumped  time.Duration // jumps, back or forward, not yet taken by the engine
 }
@@ -34,7 +33,7 @@ func newTimeline(c Clock) *timeline {
 }
 
 // now reads the clock.
-func (l *timeline) now() time.Time {
+func (l *timeline) now() Stamp {
 	// The clock is the user's code: it is read before the lock is taken.
 	raw := l.clock.Now()
 	var m time.Duration
@@ -45,7 +44,7 @@ func (l *timeline) now() time.Time {
 	defer l.mu.Unlock()
 	if !l.started {
 		l.started = true
-		l.raw, l.rawMono, l.steady = raw, m, raw.Round(0).UTC()
+		l.raw, l.rawMono, l.steady = raw, m, StampOf(raw)
 		return l.steady
 	}
 	// With a monotonic reading in both, Sub ignores steps of the wall clock.
@@ -71,7 +70,7 @@ func (l *timeline) now() time.Time {
 }
 
 // last is the last reading, without reading the clock.
-func (l *timeline) last() time.Time {
+func (l *timeline) last() Stamp {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.steady
@@ -94,32 +93,18 @@ func (l *timeline) shift() time.Duration {
 }
 
 // toWall and toSteady carry an instant over; zero stays zero.
-func toWall(t time.Time, shift time.Duration) time.Time {
-	if t.IsZero() {
-		return t
+func toWall(s Stamp, shift time.Duration) time.Time {
+	if s == 0 {
+		return time.Time{}
 	}
-	return t.Add(shift).UTC()
+	return s.Add(shift).Time()
 }
 
-func toSteady(t time.Time, shift time.Duration) time.Time {
-	if t.IsZero() {
-		return t
+func toSteady(t time.Time, shift time.Duration) Stamp {
+	if s := StampOf(t); s != 0 {
+		return s.Add(-shift)
 	}
-	return t.Round(0).UTC().Add(-shift)
-}
-
-// dueAt is an instant for the due queue, which counts the nanoseconds since
-// 1970. One that is further off than that count goes is as far as it goes; one
-// before 1930 is overdue like any other.
-func dueAt(t time.Time) int64 {
-	const first, last = math.MinInt64 / 8, math.MaxInt64
-	switch s := t.Unix(); {
-	case s < first/int64(time.Second):
-		return first
-	case s >= last/int64(time.Second):
-		return last
-	}
-	return t.UnixNano()
+	return 0
 }
 
 // busyClock is what a manual clock for tests offers so that it can tell when

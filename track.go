@@ -17,10 +17,10 @@ const trackVersion = 1
 // so far. It is plain data, comparable, survives encoding/json, and only
 // Observe changes it. The zero Track is that of a job never looked at.
 //
-// Its times are whatever clock the caller gives to Observe. Fields may be read
-// but are best left alone.
+// Its times are of whatever clock the caller gives to Observe. Fields may be
+// read but are best left alone.
 type Track struct {
-	Version int `json:"v,omitempty"`
+	Version uint8 `json:"v,omitempty"`
 
 	// State and RawStatus are what the provider said last; Furthest is the
 	// most advanced pending state so far.
@@ -34,50 +34,52 @@ type Track struct {
 	// FinishAt is the estimated end while an estimate holds, else zero;
 	// FinishTold tells the provider's estimate from one drawn from progress;
 	// Remaining is the least time left that the provider has told.
-	FinishTold bool          `json:"finish_told,omitempty"`
-	FinishAt   time.Time     `json:"finish_at,omitzero"`
-	Remaining  time.Duration `json:"remaining,omitempty"`
-	RawStatus  string        `json:"raw_status,omitempty"`
-	Message    string        `json:"message,omitempty"`
+	FinishTold bool `json:"finish_told,omitempty"`
+	// NoOutput: the job has ended, but its output was not there yet.
+	NoOutput  bool          `json:"no_output,omitempty"`
+	FinishAt  Stamp         `json:"finish_at,omitzero"`
+	Remaining time.Duration `json:"remaining,omitempty"`
+	RawStatus string        `json:"raw_status,omitempty"`
+	Message   string        `json:"message,omitempty"`
 
 	// Looks counts the answers taken in, good or not; FirstAt, LastAt and
 	// GoodAt are the instants of the first, the last, and the last good one;
 	// Gap is the time between the last two.
-	Looks   int           `json:"looks,omitempty"`
+	FirstAt Stamp         `json:"first_at,omitzero"`
+	LastAt  Stamp         `json:"last_at,omitzero"`
+	GoodAt  Stamp         `json:"good_at,omitzero"`
 	Gap     time.Duration `json:"gap,omitempty"`
-	FirstAt time.Time     `json:"first_at,omitzero"`
-	LastAt  time.Time     `json:"last_at,omitzero"`
-	GoodAt  time.Time     `json:"good_at,omitzero"`
 	// NotBefore is the provider's wait for the next request of this job.
-	NotBefore time.Time `json:"not_before,omitzero"`
+	NotBefore Stamp `json:"not_before,omitzero"`
 
-	// Unchanged counts good answers in a row without progress.
-	Unchanged int `json:"unchanged,omitempty"`
 	// Progress is the highest told, ProgressTold how often one was told,
-	// AdvancedAt the last advance of any kind.
-	Progress      float64   `json:"progress,omitempty"`
-	ProgressTold  int       `json:"progress_told,omitempty"`
-	AdvancedAt    time.Time `json:"advanced_at,omitzero"`
-	QueuePosition int       `json:"queue_position,omitempty"`
-	QueuedAt      time.Time `json:"queued_at,omitzero"`
-	RunningAt     time.Time `json:"running_at,omitzero"`
+	// AdvancedAt the last advance of any kind. Unchanged counts good answers
+	// in a row without progress.
+	Progress   float64 `json:"progress,omitempty"`
+	AdvancedAt Stamp   `json:"advanced_at,omitzero"`
+	QueuedAt   Stamp   `json:"queued_at,omitzero"`
+	RunningAt  Stamp   `json:"running_at,omitzero"`
 	// OriginAt and Origin are the point from which progress is measured.
-	OriginAt time.Time `json:"origin_at,omitzero"`
-	Origin   float64   `json:"origin,omitempty"`
+	OriginAt Stamp   `json:"origin_at,omitzero"`
+	Origin   float64 `json:"origin,omitempty"`
+
+	Looks         int32 `json:"looks,omitempty"`
+	Unchanged     int32 `json:"unchanged,omitempty"`
+	ProgressTold  int32 `json:"progress_told,omitempty"`
+	QueuePosition int32 `json:"queue_position,omitempty"`
 
 	// Errors counts transient errors in a row, Limited rate limits, Missing
-	// unknown jobs, Unknown unknown words, NoOutput ends without an output;
-	// the times are when each of these rows began. A good answer ends the
-	// first three rows and a transient error that of Missing; a word that is
-	// known ends that of Unknown, an answer without a word leaves it.
-	Errors    int       `json:"errors,omitempty"`
-	Limited   int       `json:"limited,omitempty"`
-	Missing   int       `json:"missing,omitempty"`
-	MissingAt time.Time `json:"missing_at,omitzero"`
-	Unknown   int       `json:"unknown,omitempty"`
-	UnknownAt time.Time `json:"unknown_at,omitzero"`
-	NoOutput  int       `json:"no_output,omitempty"`
-	AuthAt    time.Time `json:"auth_at,omitzero"`
+	// unknown jobs, Unknown unknown words; the times are when a row began. A
+	// good answer ends the first three rows and a transient error that of
+	// Missing; a word that is known ends that of Unknown, an answer without a
+	// word leaves it.
+	Errors    int32 `json:"errors,omitempty"`
+	Limited   int32 `json:"limited,omitempty"`
+	Missing   int32 `json:"missing,omitempty"`
+	Unknown   int32 `json:"unknown,omitempty"`
+	MissingAt Stamp `json:"missing_at,omitzero"`
+	UnknownAt Stamp `json:"unknown_at,omitzero"`
+	AuthAt    Stamp `json:"auth_at,omitzero"`
 }
 
 // Change is a set of what an answer changed. Zero: nothing that a user of the
@@ -120,19 +122,22 @@ func (c Change) String() string {
 // backoff anew; a fresh timestamp, a repeated or lower percentage, or an empty
 // answer does not. The wait that an answer asks for binds the next look only.
 func (t Track) Observe(r Report, err error, now time.Time) (Track, Change) {
-	c := t.observe(&r, err, now)
+	c := t.observeTime(&r, err, now) // this much is inlined, which saves copies
 	return t, c
 }
 
-// observe is Observe in place: a Track is half a kilobyte.
-func (t *Track) observe(r *Report, err error, now time.Time) Change {
+func (t *Track) observeTime(r *Report, err error, now time.Time) Change {
+	return t.observe(r, err, StampOf(now))
+}
+
+// observe is Observe in place.
+func (t *Track) observe(r *Report, err error, now Stamp) Change {
 	if t.End != ReasonNone {
 		return 0
 	}
 	t.Version = trackVersion
 	if t.Looks > 0 {
-		// Wall time is good enough for a gap, and cheaper than Sub.
-		t.Gap = time.Duration(max(now.UnixNano()-t.LastAt.UnixNano(), 0))
+		t.Gap = max(now.Sub(t.LastAt), 0)
 	}
 	t.LastAt = now
 	if t.Looks == 0 {
@@ -145,18 +150,18 @@ func (t *Track) observe(r *Report, err error, now time.Time) Change {
 	return t.observeReport(r, now)
 }
 
-func (t *Track) observeError(h Hint, err error, now time.Time) Change {
+func (t *Track) observeError(h Hint, err error, now Stamp) Change {
 	kind, eh, permanent := classify(err)
 	wait := max(h.wait(), eh.wait())
 	t.ErrorKind, t.Message = kind, scrubErr(err)
-	t.NotBefore = time.Time{}
+	t.NotBefore = 0
 	switch kind {
 	case ErrorRateLimited, ErrorConcurrency:
 		t.Limited = addCount(t.Limited)
 		// A hint is a floor: it does not cut the backoff short.
 		wait = max(wait, limitBackoff(t.Limited))
 	case ErrorAuth:
-		if t.AuthAt.IsZero() {
+		if t.AuthAt == 0 {
 			t.AuthAt = now
 		}
 	case ErrorNoSuchJob:
@@ -173,7 +178,7 @@ func (t *Track) observeError(h Hint, err error, now time.Time) Change {
 	default:
 		t.Errors = addCount(t.Errors)
 		// A provider in trouble is no witness for "no such job".
-		t.Missing, t.MissingAt = 0, time.Time{}
+		t.Missing, t.MissingAt = 0, 0
 	}
 	if permanent && t.End == ReasonNone {
 		t.End = permanentReason(kind)
@@ -187,26 +192,26 @@ func (t *Track) observeError(h Hint, err error, now time.Time) Change {
 	return 0
 }
 
-func (t *Track) observeReport(r *Report, now time.Time) Change {
+func (t *Track) observeReport(r *Report, now Stamp) Change {
 	var c Change
-	first := t.GoodAt.IsZero()
+	first := t.GoodAt == 0
 	t.GoodAt = now
 	t.clearFailures()
 	if w := r.Hint.wait(); w > 0 {
 		t.NotBefore = now.Add(w)
-	} else if !t.NotBefore.IsZero() {
-		t.NotBefore = time.Time{}
+	} else if t.NotBefore != 0 {
+		t.NotBefore = 0
 	}
 
 	state := r.State
 	if state > StateExpired {
 		state = StateUnknown
 	}
-	if state == StateFailed && r.Failure != nil && r.Failure.Kind == FailureNoOutput && t.NoOutput == 0 {
+	if state == StateFailed && r.Failure != nil && r.Failure.Kind == FailureNoOutput && !t.NoOutput {
 		// Some providers fill the output in late: one confirming look.
-		t.NoOutput = 1
-		t.Unknown, t.UnknownAt = 0, time.Time{}
-		t.FinishAt, t.FinishTold = time.Time{}, false
+		t.NoOutput = true
+		t.Unknown, t.UnknownAt = 0, 0
+		t.FinishAt, t.FinishTold = 0, false
 		return 0
 	}
 	if state != t.State {
@@ -220,7 +225,7 @@ func (t *Track) observeReport(r *Report, now time.Time) Change {
 	}
 	if state.Terminal() {
 		t.State, t.QueuePosition = state, 0
-		t.FinishAt, t.FinishTold = time.Time{}, false
+		t.FinishAt, t.FinishTold = 0, false
 		if p := clampProgress(r.Progress); p > t.Progress {
 			t.Progress = p
 		}
@@ -230,7 +235,7 @@ func (t *Track) observeReport(r *Report, now time.Time) Change {
 		t.End = ReasonSucceeded + Reason(state-StateSucceeded)
 		return c | ChangeEnded
 	}
-	t.NoOutput = 0
+	t.NoOutput = false
 	switch {
 	case state == StateUnknown && r.RawStatus != "":
 		if t.Unknown == 0 {
@@ -238,7 +243,7 @@ func (t *Track) observeReport(r *Report, now time.Time) Change {
 		}
 		t.Unknown = addCount(t.Unknown)
 	case state != StateUnknown && t.Unknown > 0:
-		t.Unknown, t.UnknownAt = 0, time.Time{}
+		t.Unknown, t.UnknownAt = 0, 0
 	}
 	advanced := false
 	if state != t.State || state > t.Furthest {
@@ -253,14 +258,14 @@ func (t *Track) observeReport(r *Report, now time.Time) Change {
 		t.Progress = p
 		c |= ChangeProgress
 	}
-	if q := r.QueuePosition; q > 0 && q != t.QueuePosition {
+	if q := int32(min(r.QueuePosition, math.MaxInt32)); q > 0 && q != t.QueuePosition {
 		c |= ChangeQueue
 		if q < t.QueuePosition {
 			advanced = true
 		}
 		t.QueuePosition = q
 	}
-	if better || r.Remaining > 0 || !t.FinishAt.IsZero() {
+	if better || r.Remaining > 0 || t.FinishAt != 0 {
 		t.estimate(r, p, better, now)
 	}
 	if better || advanced {
@@ -268,7 +273,7 @@ func (t *Track) observeReport(r *Report, now time.Time) Change {
 		t.AdvancedAt = now
 		return c | ChangeAdvance
 	}
-	if t.AdvancedAt.IsZero() {
+	if t.AdvancedAt == 0 {
 		t.AdvancedAt = now
 	}
 	t.Unchanged = addCount(t.Unchanged)
@@ -280,7 +285,7 @@ func (t *Track) clearFailures() {
 	if t.ErrorKind != ErrorNone {
 		t.ErrorKind, t.Message = ErrorNone, ""
 		t.Errors, t.Limited, t.Missing = 0, 0, 0
-		t.MissingAt, t.AuthAt = time.Time{}, time.Time{}
+		t.MissingAt, t.AuthAt = 0, 0
 	}
 }
 
@@ -288,22 +293,22 @@ func (t *Track) clearFailures() {
 // come: the rows of bad answers before say nothing of the calls for it.
 func (t *Track) endKnown() {
 	t.clearFailures()
-	t.Unknown, t.UnknownAt, t.NoOutput = 0, time.Time{}, 0
+	t.Unknown, t.UnknownAt, t.NoOutput = 0, 0, false
 }
 
 // moveState takes a pending state in and reports whether it moved forward.
 // The first answer is where a job starts from, not an advance.
-func (t *Track) moveState(state State, first bool, r *Report, now time.Time) bool {
+func (t *Track) moveState(state State, first bool, r *Report, now Stamp) bool {
 	if state != t.State {
 		switch {
-		case state == StateQueued && (t.QueuedAt.IsZero() || t.RunningAt.After(t.QueuedAt)):
+		case state == StateQueued && (t.QueuedAt == 0 || t.RunningAt > t.QueuedAt):
 			t.QueuedAt = now
-		case state == StateRunning && (t.RunningAt.IsZero() || t.QueuedAt.After(t.RunningAt)):
+		case state == StateRunning && (t.RunningAt == 0 || t.QueuedAt > t.RunningAt):
 			t.RunningAt = now
-			if s := r.StartedAt; !s.IsZero() && s.Before(now) && now.Sub(s) < MaxRetryAfter && (first || s.After(now.Add(-t.Gap))) {
+			if s := StampOf(r.StartedAt); s != 0 && s < now && now.Sub(s) < MaxRetryAfter && (first || s > now.Add(-t.Gap)) {
 				t.RunningAt = s
 			}
-			t.OriginAt, t.Origin = time.Time{}, 0
+			t.OriginAt, t.Origin = 0, 0
 			t.Remaining = 0
 		}
 		if state == StateRunning {
@@ -321,9 +326,9 @@ func (t *Track) moveState(state State, first bool, r *Report, now time.Time) boo
 
 // estimate keeps FinishAt: from the provider's Remaining while it shrinks,
 // else from a progress that has just moved.
-func (t *Track) estimate(r *Report, p float64, better bool, now time.Time) {
-	if !t.FinishAt.IsZero() {
-		t.FinishAt, t.FinishTold = time.Time{}, false
+func (t *Track) estimate(r *Report, p float64, better bool, now Stamp) {
+	if t.FinishAt != 0 {
+		t.FinishAt, t.FinishTold = 0, false
 	}
 	if rem := min(r.Remaining, MaxRetryAfter); rem > 0 {
 		if t.Remaining == 0 || rem < t.Remaining {
@@ -334,14 +339,14 @@ func (t *Track) estimate(r *Report, p float64, better bool, now time.Time) {
 	if !better {
 		return
 	}
-	if t.OriginAt.IsZero() {
+	if t.OriginAt == 0 {
 		t.OriginAt, t.Origin = now, p
-		if t.State == StateRunning && t.RunningAt.Before(now) && !r.StartedAt.IsZero() && t.RunningAt.Equal(r.StartedAt) {
+		if t.State == StateRunning && t.RunningAt < now && !r.StartedAt.IsZero() && t.RunningAt == StampOf(r.StartedAt) {
 			// The start is known to the provider: the first figure is enough.
 			t.OriginAt, t.Origin = t.RunningAt, 0
 		}
 	}
-	if gain := p - t.Origin; gain > 0 && t.FinishAt.IsZero() {
+	if gain := p - t.Origin; gain > 0 && t.FinishAt == 0 {
 		left := float64(now.Sub(t.OriginAt)) * (1 - p) / gain
 		if left > 0 && left < float64(MaxRetryAfter) {
 			t.FinishAt = now.Add(time.Duration(left))
@@ -390,7 +395,7 @@ const (
 	limitCap  = time.Minute
 )
 
-func limitBackoff(n int) time.Duration { return grow(limitBase, n-1, limitCap) }
+func limitBackoff(n int32) time.Duration { return grow(limitBase, n-1, limitCap) }
 
 // wait is RetryAfter within its bounds.
 func (h Hint) wait() time.Duration { return min(max(h.RetryAfter, 0), MaxRetryAfter) }
@@ -403,8 +408,8 @@ func clampProgress(p float64) float64 {
 }
 
 // addCount adds one without ever wrapping.
-func addCount(n int) int {
-	if n >= math.MaxInt32 {
+func addCount(n int32) int32 {
+	if n == math.MaxInt32 {
 		return n
 	}
 	return n + 1

@@ -65,9 +65,9 @@ func TestOnlyRealProgressStartsTheBackoffAnew(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tr, cs := observe(tt.answers...)
-			require.Equal(t, tt.unchanged, tr.Unchanged)
+			require.EqualValues(t, tt.unchanged, tr.Unchanged)
 			require.Equal(t, tt.change.String(), cs[len(cs)-1].String())
-			require.Equal(t, len(tt.answers), tr.Looks)
+			require.EqualValues(t, len(tt.answers), tr.Looks)
 		})
 	}
 }
@@ -75,7 +75,7 @@ func TestOnlyRealProgressStartsTheBackoffAnew(t *testing.T) {
 func TestQueuePositionThatAppearsLateIsAnAdvanceOnlyIfBetter(t *testing.T) {
 	tr, cs := observe(StateQueued, Report{State: StateQueued, QueuePosition: 4})
 	require.Equal(t, ChangeQueue, cs[1])
-	require.Equal(t, 2, tr.Unchanged)
+	require.EqualValues(t, 2, tr.Unchanged)
 }
 
 func TestChangeNamesItsParts(t *testing.T) {
@@ -147,7 +147,7 @@ func TestErrorsAreClassified(t *testing.T) {
 			if tt.wait == 0 {
 				require.Zero(t, tr.NotBefore)
 			} else {
-				require.Equal(t, after(tt.wait), tr.NotBefore)
+				require.Equal(t, mark(tt.wait), tr.NotBefore)
 			}
 			require.NotEmpty(t, tr.Message)
 		})
@@ -156,7 +156,7 @@ func TestErrorsAreClassified(t *testing.T) {
 
 func TestTheLongerOfTwoHintsOfOneAnswerBinds(t *testing.T) {
 	tr, _ := Track{}.Observe(Report{Hint: Hint{RetryAfter: 9 * sec}}, &CheckError{Kind: ErrorTransient, Hint: Hint{RetryAfter: 4 * sec}}, t0)
-	require.Equal(t, after(9*sec), tr.NotBefore)
+	require.Equal(t, mark(9*sec), tr.NotBefore)
 }
 
 // B05, B07(c), B08: own backoff without a hint, the hint where it is longer.
@@ -164,27 +164,27 @@ func TestARateLimitBacksOffAndItsHintIsAFloor(t *testing.T) {
 	var tr Track
 	for _, want := range secs(2, 4, 8, 16, 32, 60, 60, 60) {
 		tr, _ = tr.Observe(Report{}, limited(0), t0)
-		require.Equal(t, after(want), tr.NotBefore)
+		require.Equal(t, mark(want), tr.NotBefore)
 	}
-	require.Equal(t, 8, tr.Limited)
+	require.EqualValues(t, 8, tr.Limited)
 	require.Zero(t, tr.Errors, "a rate limit is no error of the job")
 	tr, _ = tr.Observe(Report{}, limited(time.Hour), t0)
-	require.Equal(t, after(time.Hour), tr.NotBefore, "a long wait is obeyed")
+	require.Equal(t, mark(time.Hour), tr.NotBefore, "a long wait is obeyed")
 	tr, _ = tr.Observe(Report{}, limited(493*time.Millisecond), t0)
-	require.Equal(t, after(mnt), tr.NotBefore, "a short one does not cut the backoff") // B03(a)
+	require.Equal(t, mark(mnt), tr.NotBefore, "a short one does not cut the backoff") // B03(a)
 	tr, _ = tr.Observe(Report{State: StateRunning}, nil, t0)
 	require.Zero(t, tr.NotBefore, "a hint binds the next look only")
 	require.Zero(t, tr.Limited)
 	tr, _ = tr.Observe(Report{}, limited(-mnt), t0)
-	require.Equal(t, after(2*sec), tr.NotBefore)
+	require.Equal(t, mark(2*sec), tr.NotBefore)
 }
 
 func TestAGoodAnswerEndsEveryRowOfFailures(t *testing.T) {
 	tr, _ := observe(errPlain, kindErr(ErrorAuth), limited(0), kindErr(ErrorNoSuchJob))
-	require.Equal(t, []int{1, 1, 1}, []int{tr.Errors, tr.Limited, tr.Missing})
+	require.EqualValues(t, []int32{1, 1, 1}, []int32{tr.Errors, tr.Limited, tr.Missing})
 	require.False(t, tr.AuthAt.IsZero())
 	tr, _ = tr.Observe(Report{}, nil, after(mnt))
-	require.Equal(t, []int{0, 0, 0}, []int{tr.Errors, tr.Limited, tr.Missing})
+	require.EqualValues(t, []int32{0, 0, 0}, []int32{tr.Errors, tr.Limited, tr.Missing})
 	require.True(t, tr.AuthAt.IsZero() && tr.MissingAt.IsZero() && tr.NotBefore.IsZero())
 	require.Equal(t, ErrorNone, tr.ErrorKind)
 	require.Empty(t, tr.Message)
@@ -196,12 +196,12 @@ func TestATransientErrorBreaksTheRowOfMissesButARateLimitDoesNot(t *testing.T) {
 	require.Zero(t, tr.Missing)
 	require.Zero(t, tr.MissingAt)
 	tr, _ = observe(missing, missing, errPlain, missing)
-	require.Equal(t, 1, tr.Missing)
-	require.Equal(t, after(40*sec), tr.MissingAt)
-	require.Equal(t, 1, tr.Errors, "only a good answer clears the errors")
+	require.EqualValues(t, 1, tr.Missing)
+	require.Equal(t, mark(40*sec), tr.MissingAt)
+	require.EqualValues(t, 1, tr.Errors, "only a good answer clears the errors")
 	tr, _ = observe(missing, limited(0), missing)
-	require.Equal(t, 2, tr.Missing)
-	require.Equal(t, after(10*sec), tr.MissingAt)
+	require.EqualValues(t, 2, tr.Missing)
+	require.Equal(t, mark(10*sec), tr.MissingAt)
 }
 
 func TestARowOfUnknownWords(t *testing.T) {
@@ -220,7 +220,7 @@ func TestARowOfUnknownWords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr, _ := observe(tt.answers...)
-			require.Equal(t, tt.n, tr.Unknown)
+			require.EqualValues(t, tt.n, tr.Unknown)
 			require.Equal(t, tt.n == 0, tr.UnknownAt.IsZero())
 		})
 	}
@@ -277,7 +277,7 @@ func TestEstimateFromTheProvider(t *testing.T) {
 				require.False(t, tr.FinishTold)
 				return
 			}
-			require.Equal(t, after(tt.finish), tr.FinishAt)
+			require.Equal(t, mark(tt.finish), tr.FinishAt)
 			require.True(t, tr.FinishTold)
 		})
 	}
@@ -309,7 +309,7 @@ func TestEstimateFromProgress(t *testing.T) {
 				require.Zero(t, tr.FinishAt)
 				return
 			}
-			require.WithinDuration(t, after(tt.finish), tr.FinishAt, time.Millisecond)
+			require.WithinDuration(t, after(tt.finish), tr.FinishAt.Time(), time.Millisecond)
 			require.Equal(t, strings.HasPrefix(name, "the provider"), tr.FinishTold)
 		})
 	}
@@ -317,25 +317,25 @@ func TestEstimateFromProgress(t *testing.T) {
 
 func TestPhasesAreTimed(t *testing.T) {
 	tr, _ := observe(StateQueued, StateQueued, StateRunning, StateRunning)
-	require.Equal(t, after(10*sec), tr.QueuedAt)
-	require.Equal(t, after(30*sec), tr.RunningAt)
+	require.Equal(t, mark(10*sec), tr.QueuedAt)
+	require.Equal(t, mark(30*sec), tr.RunningAt)
 
 	tr, _ = observe(StateQueued, StateRunning, StateQueued, StateQueued)
-	require.Equal(t, after(30*sec), tr.QueuedAt, "back in the queue")
-	require.Equal(t, after(20*sec), tr.RunningAt)
+	require.Equal(t, mark(30*sec), tr.QueuedAt, "back in the queue")
+	require.Equal(t, mark(20*sec), tr.RunningAt)
 
 	tr, _ = observe(StateQueued, StateRunning, StateQueued, StateRunning)
-	require.Equal(t, after(40*sec), tr.RunningAt, "a new run")
+	require.Equal(t, mark(40*sec), tr.RunningAt, "a new run")
 	require.Equal(t, StateRunning, tr.Furthest)
 
 	tr, _ = observe(StateRunning, Report{}, StateRunning)
-	require.Equal(t, after(10*sec), tr.RunningAt, "an empty answer does not start a new run")
+	require.Equal(t, mark(10*sec), tr.RunningAt, "an empty answer does not start a new run")
 
 	tr, _ = observe(StateQueued, Report{State: StateRunning, StartedAt: after(13 * sec)})
-	require.Equal(t, after(13*sec), tr.RunningAt, "the provider's own start")
+	require.Equal(t, mark(13*sec), tr.RunningAt, "the provider's own start")
 
 	tr, _ = observe(StateQueued, Report{State: StateRunning, StartedAt: after(21 * sec)})
-	require.Equal(t, after(20*sec), tr.RunningAt, "not one of the future")
+	require.Equal(t, mark(20*sec), tr.RunningAt, "not one of the future")
 }
 
 func TestWordsAreBoundedAndValid(t *testing.T) {
@@ -351,14 +351,14 @@ func TestWordsAreBoundedAndValid(t *testing.T) {
 func TestCountsNeverWrap(t *testing.T) {
 	tr := Track{Looks: math.MaxInt32, Errors: math.MaxInt32, Unchanged: math.MaxInt32, Missing: math.MaxInt32}
 	tr, _ = tr.Observe(Report{}, errPlain, t0)
-	require.Equal(t, math.MaxInt32, tr.Looks)
-	require.Equal(t, math.MaxInt32, tr.Errors)
+	require.EqualValues(t, math.MaxInt32, tr.Looks)
+	require.EqualValues(t, math.MaxInt32, tr.Errors)
 }
 
 func TestInstantsOfLooks(t *testing.T) {
 	tr, _ := observe(errPlain, StateRunning, errPlain)
-	require.Equal(t, []time.Time{after(10 * sec), after(20 * sec), after(30 * sec), after(20 * sec)},
-		[]time.Time{tr.FirstAt, tr.LastAt.Add(-tr.Gap), tr.LastAt, tr.GoodAt})
+	require.Equal(t, []Stamp{mark(10 * sec), mark(20 * sec), mark(30 * sec), mark(20 * sec)},
+		[]Stamp{tr.FirstAt, tr.LastAt.Add(-tr.Gap), tr.LastAt, tr.GoodAt})
 }
 
 func TestTrackSurvivesJSON(t *testing.T) {
@@ -384,7 +384,7 @@ func TestTrackOfANewerVersionIsRead(t *testing.T) {
 	require.Equal(t, ReasonUnknown, tr.End)
 	require.Equal(t, ErrorUnknown, tr.ErrorKind)
 	require.Equal(t, FailureUnknown, tr.Failure)
-	require.Equal(t, 3, tr.Looks)
+	require.EqualValues(t, 3, tr.Looks)
 }
 
 func mustJSON(t testing.TB, v any) string {

@@ -3,7 +3,6 @@ package jobpoll
 import (
 	"context"
 	"fmt"
-	"time"
 )
 
 // Watch takes a job up: from now on its end will be told. It may be called at
@@ -119,14 +118,14 @@ func (p *Poller) watch(ctx context.Context, job Job, w *endWaiter) (*Outcome, er
 }
 
 // begin starts the watch of a prepared record.
-func (p *Poller) begin(prepared *record, now time.Time, draw float64) *record {
+func (p *Poller) begin(prepared *record, now Stamp, draw float64) *record {
 	r := p.admit(prepared, false)
 	d := p.decide(r, now, draw)
-	if d.Stop != ReasonNone {
+	if d.stop != ReasonNone {
 		// One look comes first, as soon as there may be one.
-		d = Decision{At: later(later(now, r.floor()), p.closedUntil(r.route, now)), Cause: CauseFirst}
+		d = step{at: later(later(now, r.floor()), p.closedUntil(r.route, now)), cause: CauseFirst}
 	}
-	d.At = later(d.At, r.resumeAt)
+	d.at = later(d.at, r.resumeAt)
 	p.schedule(r, d, now)
 	p.applyEarly(r, now, draw)
 	return r

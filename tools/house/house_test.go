@@ -182,7 +182,7 @@ func TestOnlyTheEngineHasARandomSource(t *testing.T) {
 
 // The core decides without I/O, locks or goroutines.
 func TestTheCoreIsPure(t *testing.T) {
-	pure := []string{"schedule.go", "track.go", "signals.go", "stop.go", "limits.go", "ladder.go", "cooldown.go"}
+	pure := []string{"schedule.go", "track.go", "stamp.go", "decision.go", "signals.go", "stop.go", "limits.go", "ladder.go", "cooldown.go"}
 	forbidden := []string{"context", "io", "log/slog", "net", "net/http", "os", "sync", "sync/atomic", "runtime"}
 	found := 0
 	for _, s := range repo.Sources(t) {
