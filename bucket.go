@@ -16,6 +16,28 @@ type tokenBucket struct {
 	burst   int
 	changed time.Time // by set
 	taken   time.Time // the last token
+
+	// Where the bucket holds many, tokens are counted here and taken from the
+	// limiter together: at least sure are in it, of which owed are spent.
+	sure, owed int
+	owedFrom   time.Time // the first of the owed ones, and the last
+	owedTo     time.Time
+}
+
+// A bucket that surely holds so many is asked once for all that are taken
+// within a moment. They are taken as of its end, so never too early.
+const (
+	manyTokens = 64
+	aMoment    = time.Millisecond
+)
+
+// settle takes what is owed from the limiter.
+func (b *tokenBucket) settle() {
+	if b.owed > 0 {
+		b.lim.AllowN(b.owedTo, b.owed)
+		b.sure -= b.owed
+		b.owed = 0
+	}
 }
 
 // set changes the limit at now; a rate of 0 or less is no limit. What is in
@@ -24,6 +46,8 @@ func (b *tokenBucket) set(now time.Time, perSecond float64, burst int) {
 	if b.rate == perSecond && b.burst == burst {
 		return
 	}
+	b.settle()
+	b.sure = 0
 	switch {
 	case perSecond <= 0:
 		b.lim = nil
@@ -42,6 +66,7 @@ func (b *tokenBucket) wait(now time.Time) time.Duration {
 	if b.lim == nil {
 		return 0
 	}
+	b.settle()
 	missing := 1 - b.lim.TokensAt(now)
 	if missing <= 0 {
 		return 0
@@ -54,7 +79,7 @@ func (b *tokenBucket) wait(now time.Time) time.Duration {
 }
 
 // ready reports whether a token could be taken now.
-func (b *tokenBucket) ready(now time.Time) bool { return b.wait(now) == 0 }
+func (b *tokenBucket) ready(now time.Time) bool { return b.sure > b.owed || b.wait(now) == 0 }
 
 // readyAt is when a token could be taken: now, or surely after the wait. A
 // wait too long for a Duration is cut, which only means to look again then.
@@ -74,10 +99,22 @@ func (b *tokenBucket) take(now time.Time) bool {
 	if b.lim == nil {
 		return true
 	}
+	if b.sure > b.owed && now.Sub(b.owedFrom) < aMoment {
+		b.owed++
+		b.owedTo, b.taken = now, now
+		return true
+	}
+	b.settle()
 	if !b.lim.AllowN(now, 1) {
+		b.sure = 0
 		return false
 	}
 	b.taken = now
+	if b.sure = 0; b.burst >= manyTokens {
+		if n := b.lim.TokensAt(now); n >= manyTokens {
+			b.sure, b.owedFrom = int(min(n, math.MaxInt32)), now
+		}
+	}
 	return true
 }
 
@@ -86,6 +123,7 @@ func (b *tokenBucket) tokens(now time.Time) float64 {
 	if b.lim == nil {
 		return math.Inf(1)
 	}
+	b.settle()
 	return b.lim.TokensAt(now)
 }
 
@@ -94,6 +132,7 @@ func (b *tokenBucket) untilFull(now time.Time) float64 {
 	if b.lim == nil {
 		return math.Inf(1)
 	}
+	b.settle()
 	return (float64(b.burst) - b.lim.TokensAt(now)) / b.rate
 }
 
@@ -109,6 +148,8 @@ func (b *tokenBucket) giveBack(now, taken time.Time) {
 	if b.lim == nil || !taken.After(b.changed) || taken.Before(b.taken) {
 		return
 	}
+	b.settle()
+	b.sure = 0
 	level := b.lim.TokensAt(now) + 1
 	b.lim = rate.NewLimiter(rate.Limit(b.rate), b.burst)
 	if level >= float64(b.burst) {

@@ -189,14 +189,22 @@ func (b *Budget) closedUntil(lane Lane) time.Time {
 	if b == nil {
 		return until
 	}
-	b.tree.mu.Lock()
-	defer b.tree.mu.Unlock()
+	t := b.tree
+	if !t.cooled.Load() {
+		return until
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for x := b; x != nil; x = x.parent {
 		if u := x.lane[lane].cool.until; u.After(until) {
 			until = u
 		}
 	}
-	if !until.IsZero() && !until.After(b.tree.peek()) {
+	now := t.peek()
+	if !t.coolest.After(now) {
+		t.cooled.Store(false)
+	}
+	if !until.After(now) {
 		return time.Time{}
 	}
 	return until

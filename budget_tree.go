@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,9 @@ type budgetTree struct {
 	last  time.Time            // never runs backwards
 	raw   time.Time            // the last reading of a clock without mono
 	shift time.Duration        // by how much such a clock was set back
+
+	cooled  atomic.Bool // some node may be closed
+	coolest time.Time   // until then at most
 
 	busy    []*waitQueue // those with waiters
 	seq     uint64
@@ -74,7 +78,23 @@ func (t *budgetTree) read() time.Time {
 	if t.mono != nil {
 		return t.base.Add(t.mono())
 	}
-	raw := clockOrSystem(t.clock).Now()
+	return t.steady(clockOrSystem(t.clock).Now())
+}
+
+// at is the steady time of a reading from just now. Others may have brought a
+// later one already.
+func (t *budgetTree) at(raw time.Time) time.Time {
+	switch {
+	case t.mono != nil:
+		return t.read()
+	case raw.After(t.raw) || t.raw.Sub(raw) > jumpLimit:
+		return t.steady(raw)
+	}
+	return t.last
+}
+
+// steady makes a steady time of a reading of the clock.
+func (t *budgetTree) steady(raw time.Time) time.Time {
 	if back := t.raw.Sub(raw); back > jumpLimit {
 		// It was set back, or this is the next synctest bubble: go on from
 		// here, rather than stand still until it has caught up.

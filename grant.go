@@ -36,8 +36,16 @@ func (t *budgetTree) grant(now time.Time, b *Budget, lane Lane) grant {
 		t.free, c.next = c.next, nil
 		t.spare--
 	}
-	c.node, c.lane, c.at, c.reserved, c.paced = b, lane, now, 0, 0
-	for x := b; x != nil; x = x.parent {
+	c.node, c.lane = b, lane
+	t.enter(c, now)
+	return grant{tree: t, call: c, gen: c.gen}
+}
+
+// enter takes the tokens and the slots of a call.
+func (t *budgetTree) enter(c *budgetCall, now time.Time) {
+	lane := c.lane
+	c.at, c.reserved, c.paced = now, 0, 0
+	for x := c.node; x != nil; x = x.parent {
 		ln := &x.lane[lane]
 		ln.own.take(now)
 		x.total.take(now)
@@ -53,7 +61,6 @@ func (t *budgetTree) grant(now time.Time, b *Budget, lane Lane) grant {
 		ln.inFlight++
 		ln.granted++
 	}
-	return grant{tree: t, call: c, gen: c.gen}
 }
 
 // done ends the call with its answer: it frees the slots and lets a rate limit
@@ -139,6 +146,46 @@ func (b *Budget) tryAcquire(now time.Time, lane Lane) (g grant, ok bool) {
 	return g, ok
 }
 
+// again ends a call with a good answer and grants the next one of the same node
+// and lane in its place, where nothing speaks against that: nobody waits, and
+// nothing cools down. raw is a reading of the clock from just now. Without ok
+// the call has not ended.
+func (g grant) again(raw time.Time) (next grant, ok bool) {
+	if g.tree == nil {
+		return g, true
+	}
+	t, c := g.tree, g.call
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.gen != g.gen || len(t.busy) > 0 || t.event {
+		return grant{}, false
+	}
+	now := t.advance(t.at(raw))
+	for x := c.node; x != nil; x = x.parent {
+		if ln := &x.lane[c.lane]; ln.cool.m > 0 || ln.cool.n > 0 || !ln.own.ready(now) || !x.total.ready(now) {
+			return grant{}, false
+		}
+	}
+	for x := c.node; x != nil; x = x.parent {
+		x.lane[c.lane].inFlight--
+	}
+	c.gen++
+	t.enter(c, now)
+	return grant{tree: t, call: c, gen: c.gen}, true
+}
+
+// tryNow is tryAcquire at a reading of the clock from just now.
+func (b *Budget) tryNow(raw time.Time, lane Lane) (g grant, ok bool) {
+	if b == nil {
+		return grant{}, true
+	}
+	t := b.tree
+	t.mu.Lock()
+	g, ok, wakes := t.try(t.at(raw), b, lane)
+	t.unlock(wakes)
+	return g, ok
+}
+
 func (t *budgetTree) try(now time.Time, b *Budget, lane Lane) (g grant, ok bool, wakes []*waiter) {
 	now = t.advance(now)
 	if t.due(now) {
@@ -177,6 +224,10 @@ func (b *Budget) answered(now time.Time, lane Lane, granted time.Time, s budgetS
 		e.observed = ln.observed.at(now)
 		ln.cool = ln.cool.observe(now, e)
 		changed = true
+		if u := ln.cool.until; u.After(b.tree.coolest) {
+			b.tree.coolest = u
+		}
+		b.tree.cooled.Store(true)
 	}
 	return changed
 }
