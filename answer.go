@@ -1,7 +1,7 @@
 package jobpoll
 
 // answer takes the answer of a check or a fetch into the memory and decides.
-func (p *Poller) answer(r *record, c *lookCall, rep Report, err error, now Stamp, draw float64) {
+func (p *Poller) answer(r *record, c *lookCall, rep *Report, err error, now Stamp, draw float64) {
 	rt := r.route
 	if c.kind == callFetch {
 		err = fetchError(rep, err)
@@ -27,10 +27,10 @@ func (p *Poller) answer(r *record, c *lookCall, rep Report, err error, now Stamp
 		return
 	case err != nil:
 	case c.kind == callFetch:
-		rep = fetched(*c.success, rep)
+		*rep = fetched(*c.success, *rep)
 	case rep.needsFetch(rt):
 		rt.meter.lookEnded(kind, hint, 0, 0)
-		p.fetchNext(r, rep, now, CauseConfirm, now)
+		p.fetchNext(r, *rep, now, CauseConfirm, now)
 		return
 	}
 	if err == nil && c.kind == callCheck {
@@ -47,6 +47,9 @@ func (p *Poller) answer(r *record, c *lookCall, rep Report, err error, now Stamp
 	}
 	if kind == ErrorRateLimited || kind == ErrorConcurrency {
 		p.tellCooled(r, hint, now)
+	}
+	if err != nil && (kind != ErrorTransient || hint.RetryAfter > 0) {
+		p.lookAtClosed(now, 0)
 	}
 }
 
@@ -84,7 +87,7 @@ func (p *Poller) tellCooled(r *record, hint Hint, now Stamp) {
 
 // fetchError is what the answer of a fetch means: the job has succeeded, so an
 // output that is not there (yet) is a fault that may pass, and counts as one.
-func fetchError(rep Report, err error) error {
+func fetchError(rep *Report, err error) error {
 	switch kind, h, _ := classify(err); {
 	case err == nil && (rep.State == StateQueued || rep.State == StateRunning):
 		return readError(&CheckError{Kind: ErrorTransient, Hint: rep.Hint, Err: errNoOutputYet})
@@ -111,9 +114,9 @@ func fetched(done, got Report) Report {
 }
 
 // observe takes an answer, however it came, into a record and goes on from there.
-func (p *Poller) observe(r *record, rep Report, err error, via Via, now Stamp, draw float64) {
+func (p *Poller) observe(r *record, rep *Report, err error, via Via, now Stamp, draw float64) {
 	unfinished, streak, wait := r.track.GoodAt, r.track.Errors, r.track.NotBefore
-	change := r.track.observe(&rep, err, now)
+	change := r.track.observe(rep, err, now)
 	if via == ViaWebhook { // no request was made: the provider's wait still binds the next
 		r.track.NotBefore = later(r.track.NotBefore, wait)
 	}
@@ -124,8 +127,8 @@ func (p *Poller) observe(r *record, rep Report, err error, via Via, now Stamp, d
 		if rep.Ref != "" {
 			r.job.Ref = rep.Ref
 		}
-		p.keepReport(r, &rep)
-		p.noteWord(r, &rep)
+		p.keepReport(r, rep)
+		p.noteWord(r, rep)
 		if change.Notable() && change&ChangeEnded == 0 {
 			p.queueUpdate(r, change, now)
 		}
@@ -147,10 +150,7 @@ func (p *Poller) observe(r *record, rep Report, err error, via Via, now Stamp, d
 }
 
 func (p *Poller) keepReport(r *record, rep *Report) {
-	if r.report == nil {
-		r.report = new(Report)
-	}
-	*r.report = *rep
+	r.report, r.kept = &r.kept, *rep
 }
 
 // noteWord reports a status word that the adapter does not know.
@@ -192,7 +192,7 @@ func (p *Poller) lookupFailed(r *record, kind ErrorKind, hint Hint, err error, n
 }
 
 // answerLookup takes a finding about a job that the provider did not know.
-func (p *Poller) answerLookup(r *record, f Finding, rep Report, now Stamp, draw float64) {
+func (p *Poller) answerLookup(r *record, f *Finding, rep *Report, now Stamp, draw float64) {
 	r.next = callCheck
 	r.route.meter.lookEnded(ErrorNone, rep.Hint, 0, 0)
 	end := ending{reason: ReasonLost, via: ViaLookup, unfinished: r.track.GoodAt}
@@ -205,7 +205,7 @@ func (p *Poller) answerLookup(r *record, f Finding, rep Report, now Stamp, draw 
 			rep.State, rep.RawStatus = r.track.State, r.track.RawStatus
 		}
 		if rep.needsFetch(r.route) {
-			p.fetchNext(r, rep, now, CauseConfirm, now)
+			p.fetchNext(r, *rep, now, CauseConfirm, now)
 			return
 		}
 		p.observe(r, rep, nil, ViaLookup, now, draw)

@@ -29,7 +29,7 @@ func (p *Poller) cancelBounded(ctx context.Context, run *runState, rt *route, jo
 	run.wg.Add(1)
 	go func() {
 		defer run.wg.Done()
-		result <- p.cancelRemote(&callContext{ctx}, rt, job)
+		result <- p.cancelRemote(timedContext{ctx}, rt, job)
 	}()
 	select {
 	case err := <-result:

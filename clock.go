@@ -36,6 +36,49 @@ type systemClock struct{}
 func (systemClock) Now() time.Time                            { return time.Now() }
 func (systemClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
+// alarm wakes one of those who receive from its channel. Of package time it is a
+// ticker: that needs no goroutine in between, and where the same wait comes
+// again and again it goes on by itself, which spares the runtime to wake the
+// thread that sleeps for all timers.
+type alarm struct {
+	rings  <-chan time.Time // nil: it calls a function instead
+	ticker *time.Ticker
+	every  time.Duration
+	timer  Timer
+}
+
+// newAlarm makes an alarm that is set for a heartbeat; ring is called where it
+// has no channel.
+func newAlarm(c Clock, ring func()) *alarm {
+	if c == (systemClock{}) {
+		t := time.NewTicker(heartbeat)
+		return &alarm{rings: t.C, ticker: t, every: heartbeat}
+	}
+	return &alarm{timer: c.AfterFunc(heartbeat, ring)}
+}
+
+// set makes the alarm ring in d at the latest; never if d is less than zero.
+func (a *alarm) set(d time.Duration) {
+	switch {
+	case d < 0:
+		a.stop()
+	case a.ticker == nil:
+		a.timer.Reset(d)
+	case max(d, 1) != a.every:
+		a.every = max(d, 1) // a ticker takes no zero
+		a.ticker.Reset(a.every)
+	}
+}
+
+func (a *alarm) stop() {
+	if a.ticker == nil {
+		a.timer.Stop()
+		return
+	}
+	a.every = 0
+	a.ticker.Stop()
+}
+
 // clockOrSystem makes a nil Clock mean package time.
 func clockOrSystem(c Clock) Clock {
 	if c == nil {

@@ -19,8 +19,9 @@ const (
 )
 
 // maxServing bounds the callbacks that run at once, over all jobs. It is far
-// above Workers, so that slow callbacks of some jobs do not delay others.
-const maxServing = 1024
+// above Workers, so that slow callbacks of some thousand jobs do not delay
+// others.
+const maxServing = 4096
 
 // serve makes sure that a runner takes care of what a record has to tell.
 // Called under the lock.
@@ -79,7 +80,7 @@ func (p *Poller) endServing(h handle, now Stamp, died bool, s serving) {
 		}
 	} else if r != nil && !r.served && p.run != s.run {
 		// It outlived its Run, and the next one had to leave the record alone.
-		_, planned := p.due.At(r.slot)
+		_, planned := p.retries.At(r.slot)
 		if r.update != nil || r.phase == phaseEnding && !planned {
 			p.serve(r)
 		}
@@ -278,6 +279,10 @@ func (p *Poller) forgetOutcome(ctx context.Context, r *record, draw float64) boo
 
 // bury keeps what is kept of a job whose end has been told.
 func (p *Poller) bury(t tombstone) {
+	t.own()
+	if j := &t.outcome.Job; j.ClientKey != "" {
+		p.byClient[j.ClientKey] = j.Key()
+	}
 	for _, k := range p.ended.add(t) {
 		p.dropClient(k.client, k.key)
 	}
@@ -293,7 +298,7 @@ const (
 func (p *Poller) retryServing(r *record, now Stamp, failures *int32) {
 	*failures = addCount(*failures)
 	r.served = false
-	p.due.Set(r.slot, int64(now.Add(grow(retryBase, *failures-1, retryCap))))
+	p.retries.Set(r.slot, int64(now.Add(grow(retryBase, *failures-1, retryCap))))
 }
 
 func (c Callbacks) merge(route Callbacks) Callbacks {

@@ -19,7 +19,7 @@ func (p *Poller) finish(r *record, e ending, now Stamp) {
 	if r.phase == phaseEnding {
 		return
 	}
-	p.due.Remove(r.slot)
+	p.unplan(r.slot)
 	rt := r.route
 	if r.call != nil {
 		rt.meter.lookDropped()

@@ -29,7 +29,7 @@ func ExampleNew() {
 	})
 	fmt.Println(err)
 	// Output:
-	// jobpoll: Config.Workers: -1 is negative; zero means 256
+	// jobpoll: Config.Workers: -1 is negative; zero means 1024
 	// jobpoll: Config.Routes[0] ("render").Checker: is nil; it is what asks the provider
 	// jobpoll: Config.Routes[0] ("render").Schedule.MaxDelay: the cap 1ms is under the least gap 1s (MinDelay)
 }

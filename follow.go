@@ -104,6 +104,8 @@ func (f *follower) over() {
 // Outcome. A slow reader sees the latest and misses what was between; it never
 // holds up the engine. It ends with ctx and with Run (after Run has returned it
 // yields what is known and ends), and yields nothing for a job that is not known.
+//
+// A look that fails is no change and is not shown; Hooks.Looked tells of those.
 func (p *Poller) Follow(ctx context.Context, k Key) iter.Seq[Update] {
 	return func(yield func(Update) bool) {
 		now, _ := p.lock()

@@ -14,19 +14,23 @@ import (
 // guard calls user code; a panic becomes an error and is reported.
 func (p *Poller) guard(k Key, where string, f func() error) (err error) {
 	defer func() {
-		v := recover()
-		if v == nil {
-			return
-		}
-		stack := debug.Stack()
-		err = &panicError{where: where, text: scrub(fmt.Sprint(v))}
-		p.meters.panics.Add(1)
-		p.log.Error("a panic was contained", "job", k.String(), "in", where, "panic", scrub(fmt.Sprint(v)))
-		if h := p.hooks.Panicked; h != nil {
-			p.hook("Panicked", k, func() { h(PanicEvent{Key: k, Where: where, Value: v, Stack: stack}) })
+		if v := recover(); v != nil {
+			err = p.panicked(k, where, v)
 		}
 	}()
 	return f()
+}
+
+// panicked reports a panic of user code that was recovered from.
+func (p *Poller) panicked(k Key, where string, v any) error {
+	stack := debug.Stack()
+	text := scrub(fmt.Sprint(v))
+	p.meters.panics.Add(1)
+	p.log.Error("a panic was contained", "job", k.String(), "in", where, "panic", text)
+	if h := p.hooks.Panicked; h != nil {
+		p.hook("Panicked", k, func() { h(PanicEvent{Key: k, Where: where, Value: v, Stack: stack}) })
+	}
+	return &panicError{where: where, text: text}
 }
 
 // hook calls a telemetry hook; a panic in one is contained and reported, one in

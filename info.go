@@ -42,7 +42,7 @@ func (p *Poller) Job(k Key) (JobInfo, bool) {
 func (p *Poller) Find(clientKey string) (JobInfo, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	k, ok := p.byClient[clientKey]
+	k, ok := p.clientKey(clientKey)
 	if !ok {
 		return JobInfo{}, false
 	}
@@ -50,8 +50,10 @@ func (p *Poller) Find(clientKey string) (JobInfo, bool) {
 }
 
 func (p *Poller) info(k Key) (JobInfo, bool) {
-	if r := p.find(k); r != nil {
-		return p.describe(r), true
+	if rt := p.routes[k.Route]; rt != nil {
+		if slot, ok := p.jobs.find(rt, k.ID); ok {
+			return p.describe(p.jobs.look(slot, &record{})), true
+		}
 	}
 	if t, ok := p.ended.get(k); ok {
 		o := t.outcome
@@ -76,8 +78,9 @@ func (p *Poller) Jobs() iter.Seq[JobInfo] {
 				return
 			}
 			var some []JobInfo
+			var scratch record
 			for s := from; s < from+batch; s++ {
-				if r := p.jobs.Get(s); r != nil {
+				if r := p.jobs.look(s, &scratch); r != nil {
 					some = append(some, p.describe(r))
 				}
 			}

@@ -1,6 +1,7 @@
 package jobpoll
 
 import (
+	"strings"
 	"time"
 
 	"github.com/jobpoll/jobpoll/internal/due"
@@ -26,6 +27,7 @@ func (s *slotHolds) add(h slotHold, until Stamp) {
 	if s.byKey == nil {
 		s.byKey = map[Key]int32{}
 	}
+	h.key.ID = strings.Clone(h.key.ID) // it lies among those of other jobs
 	slot, kept := s.table.Add()
 	*kept = h
 	s.byKey[h.key] = slot

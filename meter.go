@@ -53,6 +53,7 @@ type levels struct {
 	undelivered int
 	parked      int
 	backlog     map[string]BacklogMetrics // by route
+	hung        map[string]int            // the same
 	budgets     map[string]BudgetMetrics
 }
 
@@ -249,7 +250,7 @@ func (m *meter) snapshot(now time.Time, in levels) Metrics {
 		from := len(births)
 		one, births = r.snapshot(now, births)
 		one.Age = ages(births[from:], now)
-		one.Backlog = in.backlog[name]
+		one.Backlog, one.Hung = in.backlog[name], in.hung[name]
 		s.Total.add(one)
 		s.Routes[name] = one
 	}

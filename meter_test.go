@@ -302,7 +302,7 @@ func TestTotalOfOneRouteIsThatRoute(t *testing.T) {
 	r.unknownWord("NOT_START")
 	r.watched(meterNow.Add(-time.Minute), true, 4)
 	r.lookStarted(0)
-	s := m.snapshot(meterNow, levels{backlog: map[string]BacklogMetrics{"a": {Jobs: 1, Lag: time.Second}}})
+	s := m.snapshot(meterNow, levels{backlog: map[string]BacklogMetrics{"a": {Jobs: 1, Lag: time.Second}}, hung: map[string]int{"a": 2}})
 	assert.Equal(t, s.Routes["a"], s.Total)
 	v := reflect.ValueOf(s.Total)
 	for i := range v.NumField() {

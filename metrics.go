@@ -70,6 +70,11 @@ type RouteMetrics struct {
 	// InFlight is how many looks are under way. Every end of a look, also of
 	// one that nobody waits for any more, takes one off.
 	InFlight int `json:"in_flight"`
+	// Hung is how many calls were given up, because they timed out or their
+	// watch ended, and have not returned: each holds a goroutine. It returns to
+	// zero once they have. One that stays means a Checker that does not honour
+	// its context.
+	Hung int `json:"hung"`
 	// Looks grows with each call that starts: looks, fetches, look-ups.
 	Looks uint64 `json:"looks"`
 	// LookErrors grows with each failed look. Every kind is present.
@@ -163,6 +168,7 @@ func (m *RouteMetrics) add(o RouteMetrics) {
 	m.Restored += o.Restored
 	m.Unresolved += o.Unresolved
 	m.InFlight += o.InFlight
+	m.Hung += o.Hung
 	m.Looks += o.Looks
 	addCounts(m.LookErrors, o.LookErrors)
 	addCounts(m.Stops, o.Stops)

@@ -9,7 +9,7 @@ import (
 
 // normalize bounds what a Checker returned. No answer, however wild, may harm
 // the engine or the store.
-func normalize(r Report) Report {
+func normalize(r *Report) {
 	if r.State > StateExpired {
 		r.State = StateUnknown
 	}
@@ -36,7 +36,6 @@ func normalize(r Report) Report {
 		r.Output = ownOutput(r.Output)
 		r.OutputDropped = r.OutputDropped || r.Output == nil
 	}
-	return r
 }
 
 // ownOutput makes a copy of an output, which the Checker may go on using, in
@@ -71,6 +70,9 @@ const maxRef = 64 << 10
 
 // saneTime drops times that encoding/json could not write or that mean nothing.
 func saneTime(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
 	t = t.Round(0).UTC()
 	if y := t.Year(); y < 1970 || y > 9000 {
 		return time.Time{}

@@ -17,7 +17,7 @@ func (p *Poller) Notify(ctx context.Context, n Notice) error {
 	if n.Key.ID == "" && n.ClientKey == "" {
 		return fmt.Errorf("jobpoll: Notify: the notice names no job: set Key, or ClientKey")
 	}
-	n.Report = normalize(n.Report)
+	normalize(&n.Report)
 	now, draw := p.lock()
 	done, err := p.takeNotice(&n, p.store != nil, now, draw)
 	p.unlock()
@@ -41,7 +41,7 @@ func (p *Poller) Notify(ctx context.Context, n Notice) error {
 // false if it would have to be parked and must be stored first.
 func (p *Poller) takeNotice(n *Notice, storeFirst bool, now Stamp, draw float64) (bool, error) {
 	if n.Key.ID == "" {
-		if k, ok := p.byClient[n.ClientKey]; ok {
+		if k, ok := p.clientKey(n.ClientKey); ok {
 			n.Key = k
 		}
 	}
@@ -125,15 +125,12 @@ func (p *Poller) applyNotice(r *record, n Notice, now Stamp, draw float64) Notic
 		return NoticeApplied
 	}
 	calling := r.phase == phaseCalling
-	due, planned, cause, poked := int64(0), r.planned, r.cause, r.poked
-	if calling {
-		due, _ = p.due.At(r.slot)
-	}
-	p.observe(r, rep, nil, ViaWebhook, now, draw)
+	planned, cause, poked := r.planned, r.cause, r.poked
+	p.observe(r, &rep, nil, ViaWebhook, now, draw)
 	if calling && r.phase == phaseWaiting { // the call under way goes on
 		r.to(phaseCalling)
 		r.planned, r.cause, r.poked = planned, cause, poked
-		p.due.Set(r.slot, due)
+		p.unplan(r.slot)
 	}
 	return NoticeApplied
 }

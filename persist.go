@@ -44,7 +44,7 @@ func jobRecordID(k Key) string { return fmt.Sprintf("%d:%s/%s", len(k.Route), k.
 func (p *Poller) encode(r *record) Record {
 	shift := p.line.shift()
 	s := storedJob{
-		Version: recordVersion, Job: r.job, Track: r.track.shifted(shift), Rules: r.rules, Polls: r.polls,
+		Version: recordVersion, Job: r.job, Track: r.track.shifted(shift), Rules: *r.rules, Polls: r.polls,
 		FirstAt: toWall(r.firstAt, shift), LastAt: toWall(r.lastAt, shift), DueAt: saneTime(toWall(r.planned, shift)),
 		Word: r.word, Outcome: r.outcome, Attempts: r.attempts, Told: r.stage == stageForget,
 	}
@@ -72,7 +72,7 @@ func (p *Poller) encode(r *record) Record {
 			s.Outcome = &o
 		}
 		if data, err = marshal(&s); err != nil {
-			data, _ = marshal(&storedJob{Version: recordVersion, Job: r.job, Rules: r.rules}) // no Data would delete it
+			data, _ = marshal(&storedJob{Version: recordVersion, Job: r.job, Rules: *r.rules}) // no Data would delete it
 		}
 	}
 	rec.Data = data

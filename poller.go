@@ -11,7 +11,6 @@ import (
 
 	"github.com/jobpoll/jobpoll/internal/due"
 	"github.com/jobpoll/jobpoll/internal/durations"
-	"github.com/jobpoll/jobpoll/internal/records"
 )
 
 // Poller watches any number of remote jobs, on any number of routes, and tells
@@ -23,6 +22,8 @@ type Poller struct {
 	store     Store
 	log       *slog.Logger
 	rand      func() float64
+	ownRand   bool // it may be called under the lock
+	coalesce  time.Duration
 	line      *timeline
 	tracker   busyClock // nil but under a test clock
 	stop      StopRules
@@ -33,41 +34,52 @@ type Poller struct {
 	learned   *durations.Table
 	waker     waker
 
-	mu          sync.Mutex
-	routes      map[string]*route
-	order       []*route // as added, for a stable dispatch order
-	jobs        records.Table[record]
-	byKey       map[Key]int32
-	byClient    map[string]Key
-	due         due.Queue
-	seq         uint64
-	inFlight    int
-	turn        int
-	undelivered int // records whose end is on its way
-	ended       tombstones
-	early       parking
-	events      eventIDs
-	holds       slotHolds
-	orphans     map[string][]storedJob // restored jobs of routes not added yet
-	restored    bool
-	writes      map[Key]chan struct{} // of job records, under way; closed when over
-	flushing    bool
-	flushed     Stamp
-	dirty       []handle     // records that the store is behind with
-	unpark      []Record     // deletions of notices that wait no more
-	drains      []*endWaiter // who waits for the last job
-	run         *runState
-	over        bool // a Run has returned, and no other has begun
-	serving     int
-	toServe     []handle
-	draws       []float64 // random numbers drawn before the lock was taken; the loop's own
-	after       []func()  // user code to call once the lock is released
+	mu         sync.Mutex
+	routes     map[string]*route
+	order      []*route // as added, for a stable dispatch order
+	active     []*route // those with something to do that do not wait for their budget
+	jobs       jobTable
+	byClient   map[string]Key // of ended jobs and of such as are about to be watched; the table has the others
+	due        due.Heap       // waiting jobs
+	stale      int            // entries of due that are outdated
+	retries    due.Queue      // ends to be stored or told again
+	inFlight   int
+	turn       int // in active
+	idlers     []*worker
+	leastIdle  int // idlers, since restWorkers was last called
+	waking     bool
+	sleepUntil Stamp // when the loop wakes at the latest
+	kick       bool  // it has to wake before
+	rested     Stamp
+	jumped     *jumping
+
+	lookedAtClosed Stamp
+	reading        time.Time // the clock's, of this hold of the lock
+	undelivered    int       // records whose end is on its way
+	ended          tombstones
+	early          parking
+	events         eventIDs
+	holds          slotHolds
+	orphans        map[string][]storedJob // restored jobs of routes not added yet
+	restored       bool
+	writes         map[Key]chan struct{} // of job records, under way; closed when over
+	flushing       bool
+	flushed        Stamp
+	dirty          []handle     // records that the store is behind with
+	unpark         []Record     // deletions of notices that wait no more
+	drains         []*endWaiter // who waits for the last job
+	run            *runState
+	over           bool // a Run has returned, and no other has begun
+	serving        int
+	toServe        []handle
+	draws          []float64 // random numbers drawn before the lock was taken
+	after          []func()  // user code to call once the lock is released
 }
 
 // handle names a record as long as it is the same one.
 type handle struct {
 	slot int32
-	gen  uint64
+	gen  uint32
 }
 
 // New makes a Poller. It copies the configuration, fills in defaults and
@@ -79,16 +91,17 @@ func New(cfg Config) (*Poller, error) {
 		callbacks: cfg.Callbacks, hooks: cfg.Hooks, store: cfg.Store, log: cfg.Logger, rand: cfg.Rand,
 		stop: cfg.Stop, budget: cfg.Budget, workers: cfg.Workers, grace: cfg.ShutdownGrace,
 		line: newTimeline(cfg.Clock), meters: newMeter(), learned: durations.New(0),
-		routes: map[string]*route{}, byKey: map[Key]int32{}, byClient: map[string]Key{}, orphans: map[string][]storedJob{},
+		routes: map[string]*route{}, jobs: newJobTable(), byClient: map[string]Key{}, orphans: map[string][]storedJob{},
 		writes: map[Key]chan struct{}{},
 	}
+	p.jobs.init()
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	} else {
 		p.log = slog.New(&guardedLog{p.log.Handler(), &p.meters.panics})
 	}
 	if p.rand == nil {
-		p.rand = rand.Float64
+		p.rand, p.ownRand = rand.Float64, true
 	} else {
 		p.rand = p.guardRand(cfg.Rand)
 	}
@@ -96,6 +109,9 @@ func New(cfg Config) (*Poller, error) {
 		p.workers = DefaultWorkers
 	}
 	p.tracker, _ = p.line.clock.(busyClock)
+	if p.coalesce = max(cfg.Coalesce, 0); cfg.Coalesce == 0 && p.tracker == nil {
+		p.coalesce = DefaultCoalesce
+	}
 	p.waker.busy = p.busy
 	if p.budget == nil {
 		p.budget = NewBudget("account", Limits{})
@@ -160,9 +176,13 @@ func (p *Poller) clockGiven() Clock {
 
 // unlock releases the lock and then calls the user code that was put off.
 func (p *Poller) unlock() {
-	after := p.after
-	p.after = nil
+	p.jobs.settle()
+	after, kick := p.after, p.kick
+	p.after, p.kick = nil, false
 	p.mu.Unlock()
+	if kick {
+		p.waker.kick()
+	}
 	callEach(after)
 }
 
@@ -233,17 +253,18 @@ func (p *Poller) Abandon(_ context.Context, k Key, cause error) error {
 // jobs.
 func (p *Poller) Metrics() Metrics {
 	now := p.line.now()
-	in := levels{backlog: map[string]BacklogMetrics{}, budgets: map[string]BudgetMetrics{}}
+	in := levels{backlog: map[string]BacklogMetrics{}, hung: map[string]int{}, budgets: map[string]BudgetMetrics{}}
 	nodes := map[*Budget]bool{p.budget: true}
 	p.mu.Lock()
 	in.parked = p.early.len()
 	in.undelivered = p.undelivered
 	for _, rt := range p.order {
 		b := BacklogMetrics{Jobs: rt.waiting}
-		if r, _ := p.nextReady(rt); r != nil {
-			b.Lag = max(now.Sub(r.planned), 0)
+		if h, _, ok := p.nextReady(rt); ok {
+			_, planned := p.jobs.waits(p.jobs.lines.Get(h.slot))
+			b.Lag = max(now.Sub(planned), 0)
 		}
-		in.backlog[rt.Name] = b
+		in.backlog[rt.Name], in.hung[rt.Name] = b, rt.hung
 		nodes[rt.budget] = true
 	}
 	p.mu.Unlock()

@@ -14,11 +14,12 @@ const (
 	phaseEnding               // the watch has ended, the outcome is on its way
 )
 
-// record is all that the engine keeps of one job. Guarded by Poller.mu; its
-// times are on the timeline.
+// record is all that the engine keeps of one job, unpacked: see jobTable. A
+// field that is added needs a place in pack.go. Guarded by Poller.mu; its times
+// are on the timeline.
 type record struct {
 	slot  int32
-	gen   uint64
+	gen   uint32
 	phase phase
 	cause Cause
 	next  callKind // what the next call is
@@ -29,7 +30,7 @@ type record struct {
 	submitted Stamp
 	notBefore Stamp
 	deadline  Stamp
-	rules     StopRules
+	rules     *StopRules
 	track     Track
 	planned   Stamp
 	report    *Report // the last good one
@@ -61,6 +62,12 @@ type record struct {
 	served   bool  // a runner has it, or it waits for one
 	rev      uint64
 	stale    bool // the stored record is behind
+
+	shift   time.Duration // wall clock minus timeline when it was prepared
+	kept    Report        // what report points to
+	exact   bool          // the times of job can be made from those of the timeline
+	touched bool          // in jobTable.touched
+	gone    bool          // taken out of the table
 }
 
 // to moves a record to another phase and keeps count of the due ones.
@@ -83,22 +90,19 @@ func (p *Poller) touch(r *record) {
 	}
 	r.stale = true
 	if len(p.dirty) > 2*p.jobs.Len()+1024 { // a store that hangs
-		p.dirty = slices.DeleteFunc(p.dirty, func(h handle) bool { return p.get(h) == nil })
+		p.dirty = slices.DeleteFunc(p.dirty, func(h handle) bool { return !p.jobs.alive(h) })
 	}
 	p.dirty = append(p.dirty, r.handle())
 }
 
 // get gives the record of a handle, nil if it has gone.
-func (p *Poller) get(h handle) *record {
-	if r := p.jobs.Get(h.slot); r != nil && r.gen == h.gen {
-		return r
-	}
-	return nil
-}
+func (p *Poller) get(h handle) *record { return p.jobs.get(h) }
 
 func (p *Poller) find(k Key) *record {
-	if slot, ok := p.byKey[k]; ok {
-		return p.jobs.Get(slot)
+	if rt := p.routes[k.Route]; rt != nil {
+		if slot, ok := p.jobs.find(rt, k.ID); ok {
+			return p.jobs.at(slot)
+		}
 	}
 	return nil
 }
@@ -116,13 +120,16 @@ func (p *Poller) prepare(job Job, now Stamp) *record {
 		job.SubmittedAt = toWall(now, shift)
 	}
 	rt := p.routes[job.Route]
-	r := &record{route: rt, job: job}
+	r := p.jobs.fresh()
+	*r = record{}
+	r.route, r.job, r.shift = rt, job, shift
 	r.submitted = toSteady(job.SubmittedAt, shift)
 	if r.submitted > now {
 		r.submitted = now
 	}
 	r.notBefore, r.deadline = toSteady(job.NotBefore, shift), toSteady(job.Deadline, shift)
-	r.rules = rt.Stop.merge(p.stop).withDefaults(expected(job.Expected, rt.guide(job.Profile)))
+	r.rules = rt.rules(job.Expected, job.Profile)
+	r.exact = job.SubmittedAt == StampOf(job.SubmittedAt).Time() && r.sameInstant(job.NotBefore, r.notBefore) && r.sameInstant(job.Deadline, r.deadline)
 	return r
 }
 
@@ -157,12 +164,22 @@ func (p *Poller) resume(r *record, o *Outcome, rev uint64) {
 	}
 }
 
-// dropClient forgets a ClientKey that no job of that key has any more.
+// clientKey gives the job with that ClientKey: one that is watched, one that
+// has ended, or one that is about to be watched.
+func (p *Poller) clientKey(client string) (Key, bool) {
+	if slot, ok := p.jobs.findClient(client); ok {
+		return p.jobs.key(slot), true
+	}
+	k, ok := p.byClient[client]
+	return k, ok
+}
+
+// dropClient forgets a ClientKey that is kept for no job any more.
 func (p *Poller) dropClient(client string, key Key) {
 	if client == "" || p.byClient[client] != key {
 		return
 	}
-	if r := p.find(key); r != nil && (r.job.ClientKey == client || r.again != nil && r.again.rec.job.ClientKey == client) {
+	if r := p.find(key); r != nil && r.again != nil && r.again.rec.job.ClientKey == client {
 		return
 	}
 	if t, ok := p.ended.get(key); ok && t.outcome.Job.ClientKey == client {
@@ -172,20 +189,16 @@ func (p *Poller) dropClient(client string, key Key) {
 }
 
 // admit takes a prepared record among the watched ones.
-func (p *Poller) admit(prepared *record, restored bool) *record {
-	key := prepared.job.Key()
+func (p *Poller) admit(r *record, restored bool) *record {
+	key := r.job.Key()
 	if t, ok := p.ended.get(key); ok { // it is watched anew
 		p.ended.drop(key)
 		p.dropClient(t.outcome.Job.ClientKey, key)
 	}
 	p.holds.drop(key, p.giveJobSlot) // it is counted anew
-	slot, r := p.jobs.Add()
-	*r = *prepared
-	p.seq++
-	r.slot, r.gen = slot, p.seq
-	p.byKey[key] = slot
-	if r.job.ClientKey != "" {
-		p.byClient[r.job.ClientKey] = key
+	p.jobs.add(r)
+	if c := r.job.ClientKey; c != "" {
+		delete(p.byClient, c) // the table finds it
 	}
 	r.route.budget.jobStarted()
 	r.route.meter.watched(r.submitted.Time(), restored, int(r.track.Errors))
@@ -194,12 +207,39 @@ func (p *Poller) admit(prepared *record, restored bool) *record {
 
 // dropRecord takes a record out of all indexes.
 func (p *Poller) dropRecord(r *record) {
-	key := r.job.Key()
-	client := r.job.ClientKey
-	p.due.Remove(r.slot)
-	delete(p.byKey, key)
-	p.dropClient(client, key)
-	p.jobs.Remove(r.slot)
+	p.unplan(r.slot)
+	p.retries.Remove(r.slot)
+	p.jobs.remove(r)
+}
+
+// plan puts a job into the due queue, or moves it there.
+func (p *Poller) plan(slot int32, at Stamp) {
+	l := p.jobs.lines.Get(slot)
+	if l.ticket != 0 {
+		p.outdated()
+	}
+	l.ticket = p.due.Push(slot, int64(at))
+	p.wakeBy(at)
+}
+
+// unplan takes a job out of the due queue.
+func (p *Poller) unplan(slot int32) {
+	if l := p.jobs.lines.Get(slot); l.ticket != 0 {
+		l.ticket = 0
+		p.outdated()
+	}
+}
+
+// outdated counts an entry of the due queue that is no use any more, and sweeps
+// them when they are the most.
+func (p *Poller) outdated() {
+	if p.stale++; p.stale > p.due.Len()/2+1024 {
+		p.due.Sweep(func(slot int32, ticket uint32) bool {
+			l := p.jobs.lines.Get(slot)
+			return l != nil && l.ticket == ticket
+		})
+		p.stale = 0
+	}
 }
 
 // step is what follows for a record: the next look, or a stop.
@@ -214,13 +254,13 @@ func (p *Poller) decide(r *record, now Stamp, draw float64) step {
 	g := r.route.guide(r.job.Profile)
 	q := question{
 		job: &r.job, expected: expected(r.job.Expected, g),
-		submitted: r.submitted, notBefore: r.notBefore, deadline: r.deadline, track: &r.track, stop: &r.rules, guidance: g,
+		submitted: r.submitted, notBefore: r.notBefore, deadline: r.deadline, track: &r.track, stop: r.rules, guidance: g,
 		closed: p.closedUntil(r.route, now), now: now, rand: draw,
 	}
 	if r.success != nil {
 		// The end is known: no limit of the job's own time may lose the
 		// result. Its output is given as long again as the job was.
-		rules := r.rules
+		rules := *r.rules
 		rules.MaxQueued, rules.MaxProcessing, rules.NoProgress = NoLimit, NoLimit, NoLimit
 		rules.MaxAge = plus(r.rules.MaxAge, max(r.succeeded.Sub(r.submitted), 0))
 		q.stop, q.deadline = &rules, 0
@@ -244,7 +284,7 @@ func (p *Poller) schedule(r *record, d step, now Stamp) {
 	}
 	r.to(phaseWaiting)
 	r.planned, r.cause = at, d.cause
-	p.due.Set(r.slot, int64(at))
+	p.plan(r.slot, at)
 	p.touch(r)
 	if f := p.hooks.Scheduled; f != nil {
 		e := ScheduleEvent{Key: r.job.Key(), At: toWall(at, p.line.shift()), Cause: d.cause.String()}
@@ -274,16 +314,32 @@ func (p *Poller) poke(r *record, cause Cause, now Stamp) {
 	switch r.phase {
 	case phaseCalling:
 		r.poked = cause
-	case phaseWaiting:
-		at := later(now, r.floor())
-		if c := p.closedUntil(r.route, now); c > at {
-			at = c
+	case phaseReady:
+		if r.next == callCheck && !urgent(r.cause) { // it stands in the long line
+			r.cause = cause
+			p.enqueue(r.route, &r.route.urgent, r.handle())
 		}
-		if at < r.planned {
+	case phaseWaiting:
+		at := later(later(now, r.floor()), p.closedUntil(r.route, now))
+		switch {
+		case at <= now && urgent(cause) && p.overtake(r, at, cause, now):
+		case at < r.planned:
 			r.planned, r.cause = at, cause
-			p.due.Set(r.slot, int64(at))
+			p.plan(r.slot, at)
 		}
 	}
+}
+
+// overtake puts a waiting job into the line for a call at once, past all that
+// are due and have not been taken out of the queue yet; false if it cannot.
+func (p *Poller) overtake(r *record, at Stamp, cause Cause, now Stamp) bool {
+	if p.run == nil || !p.run.open() || r.route.auth.state == authHeld || r.cause == CauseParked {
+		return false
+	}
+	r.planned, r.cause = min(at, r.planned), cause
+	p.unplan(r.slot)
+	p.becomeDue(r.slot, p.jobs.lines.Get(r.slot), now)
+	return true
 }
 
 func later(a, b Stamp) Stamp { return max(a, b) }

@@ -111,9 +111,6 @@ func (p *Poller) restoreRecord(rec Record) (bool, error) {
 		}
 		if s.Outcome != nil && s.Told {
 			p.bury(tombstone{outcome: *s.Outcome, rev: s.rev})
-			if c := s.Job.ClientKey; c != "" {
-				p.byClient[c] = s.Job.Key()
-			}
 			return false, nil
 		}
 		if p.routes[s.Job.Route] == nil {
@@ -127,12 +124,12 @@ func (p *Poller) restoreRecord(rec Record) (bool, error) {
 		if err := json.Unmarshal(rec.Data, &n); err != nil {
 			return false, fmt.Errorf("jobpoll: stored notice %q cannot be read: %w", rec.ID, err)
 		}
-		n.Report = normalize(n.Report)
+		normalize(&n.Report)
 		now, draw := p.lock()
 		defer p.unlock()
 		parkedAs := n
 		if n.Key.ID == "" {
-			if k, ok := p.byClient[n.ClientKey]; ok {
+			if k, ok := p.clientKey(n.ClientKey); ok {
 				n.Key = k
 			}
 		}
@@ -158,7 +155,10 @@ func (p *Poller) adopt(s *storedJob, now Stamp, draw float64) {
 	}
 	shift := p.line.shift()
 	r := p.prepare(s.Job, now)
-	r.track, r.rules = s.Track.shifted(-shift), s.Rules.withDefaults(s.Job.Expected)
+	r.track = s.Track.shifted(-shift)
+	if rules := s.Rules.withDefaults(s.Job.Expected); rules != *r.rules {
+		r.rules = &rules
+	}
 	r.polls, r.firstAt, r.lastAt = s.Polls, toSteady(s.FirstAt, shift), toSteady(s.LastAt, shift)
 	r.report, r.word, r.rev, r.attempts = s.Report, s.Word, s.rev, s.Attempts
 	if s.Fetching && s.Report != nil && s.Report.State == StateSucceeded && r.route.fetcher != nil {

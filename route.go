@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,11 +20,21 @@ type route struct {
 
 	guidance map[string]*Guidance // by profile
 
-	ready   fifo    // due records, and some that are so no more
-	outputs fifo    // the same, of finished jobs whose output is to be fetched
-	waiting int     // due records
-	grants  []grant // taken for the route, not yet used
-	want    *want   // the standing interest in a grant; nil: none
+	number uint32 // in jobTable.routes
+	stop   StopRules
+	sets   map[time.Duration]*StopRules // by expected duration
+
+	ready   fifo          // due records, and some that are so no more
+	urgent  fifo          // the same, of those that go first
+	waiting int           // due records
+	active  bool          // in Poller.active
+	calls   callList      // under way
+	looked  uint64        // calls that have ended
+	took    time.Duration // how long they took of late
+	quick   atomic.Bool   // they were
+	hung    int           // calls that were given up and have not returned
+	grants  []grant       // taken for the route, not yet used
+	want    *want         // the standing interest in a grant; nil: none
 	auth    authHold
 }
 
@@ -53,9 +64,29 @@ func (p *Poller) addRoute(rt *route) {
 		rt.budget = p.budget.Child(rt.Name, Limits{})
 	}
 	rt.meter = p.meters.route(rt.Name)
+	rt.sets = map[time.Duration]*StopRules{}
+	rt.number, rt.stop = uint32(len(p.jobs.routes)), rt.Stop.merge(p.stop)
+	p.jobs.routes = append(p.jobs.routes, rt)
 	p.routes[rt.Name] = rt
 	p.order = append(p.order, rt)
 }
+
+// rules are those for a job of that expectation and profile.
+// Jobs with the same share them: nobody may write to them.
+func (rt *route) rules(own time.Duration, profile string) *StopRules {
+	e := expected(own, rt.guide(profile))
+	if r := rt.sets[e]; r != nil {
+		return r
+	}
+	r := rt.stop.withDefaults(e)
+	if len(rt.sets) < maxRuleSets {
+		rt.sets[e] = &r
+	}
+	return &r
+}
+
+// maxRuleSets bounds the expectations whose rules are kept.
+const maxRuleSets = 1024
 
 // guide gives the guidance for a profile.
 func (rt *route) guide(profile string) *Guidance {
@@ -172,7 +203,7 @@ func (p *Poller) startRefresh(rt *route) {
 		defer run.wg.Done()
 		base, cancel := context.WithCancelCause(run.work)
 		defer cancel(nil)
-		ctx, idle := p.busyContext(&callContext{base}, name)
+		ctx, idle := p.busyContext(timedContext{base}, name)
 		started()
 		defer idle()
 		timer := p.line.clock.AfterFunc(rt.CheckTimeout, func() {
@@ -211,7 +242,7 @@ func (p *Poller) keepBack(r *record) {
 		a := &r.route.auth
 		r.held = true
 		if len(a.waitList) > 2*p.jobs.Len()+1024 { // credentials that stay refused
-			a.waitList = slices.DeleteFunc(a.waitList, func(h handle) bool { return p.get(h) == nil })
+			a.waitList = slices.DeleteFunc(a.waitList, func(h handle) bool { return !p.jobs.alive(h) })
 		}
 		a.waitList = append(a.waitList, r.handle())
 	}
@@ -243,35 +274,7 @@ func (p *Poller) releaseAuth(rt *route, now Stamp) {
 		r.held = false
 		if r.phase == phaseWaiting {
 			r.planned = later(now, r.floor())
-			p.due.Set(r.slot, int64(r.planned))
+			p.plan(r.slot, r.planned)
 		}
-	}
-}
-
-// fifo is a queue of records.
-type fifo struct {
-	items []handle
-	head  int
-}
-
-func (f *fifo) push(h handle) { f.items = append(f.items, h) }
-
-func (f *fifo) peek() (handle, bool) {
-	if f.head == len(f.items) {
-		return handle{}, false
-	}
-	return f.items[f.head], true
-}
-
-func (f *fifo) pop() {
-	f.head++
-	if f.head == len(f.items) {
-		f.items, f.head = f.items[:0], 0
-		if cap(f.items) > 1024 {
-			f.items = nil
-		}
-	} else if f.head > 1024 && f.head > len(f.items)/2 {
-		f.items = append([]handle(nil), f.items[f.head:]...)
-		f.head = 0
 	}
 }

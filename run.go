@@ -2,6 +2,7 @@ package jobpoll
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,7 +14,9 @@ type runState struct {
 	store    context.Context // of the store: outlasts work, so that what was done is also written
 	endStore context.CancelCauseFunc
 	wg       sync.WaitGroup
-	draining bool // guarded by Poller.mu
+	draining bool   // guarded by Poller.mu
+	canceled Stamp  // when work was
+	alarm    *alarm // nil until the store has been read
 }
 
 func (r *runState) open() bool { return !r.draining }
@@ -49,41 +52,36 @@ func (p *Poller) Run(ctx context.Context) error {
 		return err
 	}
 	p.serveLeft()
-	timer := p.line.clock.AfterFunc(heartbeat, p.waker.kick)
-	defer timer.Stop()
+	alarm := newAlarm(p.line.clock, p.waker.kick)
+	defer alarm.stop()
+	p.mu.Lock()
+	run.alarm = alarm
+	p.mu.Unlock()
 	for ctx.Err() == nil {
 		got, idle := p.waker.take()
-		next := p.tick(got)
-		if next < 0 {
-			timer.Stop()
-		} else {
-			timer.Reset(next)
-		}
+		p.tick(run, got)
 		idle()
-		select {
+		select { // it is an idle worker that hears the alarm, if there is something to hear
 		case <-ctx.Done():
 		case <-wake:
 		}
 	}
-	timer.Stop()
+	alarm.stop()
 	return p.shutDown(run)
 }
 
 // serveLeft takes up the callbacks that an earlier Run left.
 func (p *Poller) serveLeft() {
 	now, _ := p.lock()
-	for s := int32(0); s < p.jobs.End(); s++ {
-		r := p.jobs.Get(s)
-		if r == nil {
+	for _, r := range p.jobs.hot {
+		if r == nil || r.update == nil && r.phase != phaseEnding {
 			continue
 		}
-		if r.update != nil || r.phase == phaseEnding {
-			if _, planned := p.due.At(r.slot); r.phase == phaseEnding && planned {
-				p.due.Set(r.slot, int64(now)) // do not wait for its next try
-				continue
-			}
-			p.serve(r)
+		if _, planned := p.retries.At(r.slot); r.phase == phaseEnding && planned {
+			p.retries.Set(r.slot, int64(now)) // do not wait for its next try
+			continue
 		}
+		p.serve(r)
 	}
 	p.unlock()
 }
@@ -91,95 +89,189 @@ func (p *Poller) serveLeft() {
 // tickBatch bounds the work of one hold of the lock.
 const tickBatch = 512
 
-// maxDraws is how many random numbers are drawn ahead of a hold of the lock.
-const maxDraws = 64
+// Where the random numbers are the user's code, so many are drawn ahead of a
+// hold of the lock.
+const (
+	maxDraws    = 64
+	workerDraws = 4
+)
 
-// tick does all work that is due and says how long it may sleep; less than
-// zero for ever.
-func (p *Poller) tick(got []routeGrant) time.Duration {
+// drawAhead draws random numbers for a hold of the lock that is to come. It
+// draws none where they may be drawn under it.
+func (p *Poller) drawAhead(n int) []float64 {
+	if p.ownRand {
+		return nil
+	}
+	some := make([]float64, n)
+	for i := range some {
+		some[i] = p.rand()
+	}
+	return some
+}
+
+func (p *Poller) canDraw() bool { return p.ownRand || len(p.draws) > 0 }
+
+// draw gives a random number under the lock, where canDraw.
+func (p *Poller) draw() float64 {
+	if p.ownRand {
+		return p.rand()
+	}
+	d := p.draws[0]
+	p.draws = p.draws[1:]
+	return d
+}
+
+// tick does all work that is due and sets the alarm.
+func (p *Poller) tick(run *runState, got []routeGrant) {
 	for {
-		now := p.line.now()
-		for len(p.draws) < maxDraws { // user code: before the lock
-			p.draws = append(p.draws, p.rand())
-		}
+		now, raw := p.line.read()
+		some := p.drawAhead(maxDraws)
 		p.mu.Lock()
+		p.reading = raw
+		if len(p.draws) < maxDraws {
+			p.draws = append(p.draws, some...)
+		}
 		for _, g := range got {
 			if g.rt.want == g.w {
 				g.rt.want = nil
 			}
 			g.rt.grants = append(g.rt.grants, g.g)
+			p.activate(g.rt)
 		}
 		got = nil
-		if j := p.line.takeJump(); j != 0 {
-			p.jump(j, now)
-		}
-		more := p.popDue(now)
-		p.dispatch(now)
-		more = more || len(p.draws) == 0
-		next := p.sleep(now)
+		more := p.doDue(now)
+		p.wakeWorker(now)
+		p.listen()
+		run.alarm.set(p.sleep(now))
 		p.unlock()
 		if !more {
-			return next
+			return
 		}
 	}
 }
 
-// draw gives a random number that was drawn before the lock was taken. Only
-// the loop of Run calls it, and leaves off when there are none left.
-func (p *Poller) draw() float64 {
-	d := p.draws[len(p.draws)-1]
-	p.draws = p.draws[:len(p.draws)-1]
-	return d
+// doDue does a batch of what is due; true if there is more.
+func (p *Poller) doDue(now Stamp) bool {
+	if j := p.line.takeJump(); j != 0 {
+		p.jump(j, now)
+	}
+	more := p.goOnJumping(now)
+	more = p.timeOutCalls(now) || more
+	more = p.popDue(now) || more
+	p.popRetries(now)
+	p.lookAtClosed(now, time.Second)
+	return more || !p.canDraw()
 }
 
-// popDue takes up to a batch of due records; true if there are more.
+// peekDue gives the job that is due first.
+func (p *Poller) peekDue() (slot int32, at Stamp, ok bool) {
+	for {
+		slot, at, ticket, ok := p.due.Peek()
+		if !ok {
+			return 0, 0, false
+		}
+		if l := p.jobs.lines.Get(slot); l != nil && l.ticket == ticket {
+			return slot, Stamp(at), true
+		}
+		p.due.Pop()
+		p.stale--
+	}
+}
+
+// popDue takes up to a batch of due jobs; true if there are more.
 func (p *Poller) popDue(now Stamp) bool {
 	for range tickBatch {
-		slot, at, ok := p.due.Peek()
-		if !ok || at > int64(now) {
+		slot, at, ok := p.peekDue()
+		if !ok || at > now {
 			return false
 		}
-		if len(p.draws) == 0 {
+		if !p.canDraw() {
 			return true
 		}
 		p.due.Pop()
-		r := p.jobs.Get(slot)
-		if r == nil {
-			continue
-		}
-		switch r.phase {
-		case phaseWaiting:
-			p.becomeDue(r, now)
-		case phaseCalling:
-			p.timeOut(r, now)
-		case phaseEnding:
-			p.serve(r)
+		l := p.jobs.lines.Get(slot)
+		l.ticket = 0
+		if ph, _ := p.jobs.waits(l); ph == phaseWaiting {
+			p.becomeDue(slot, l, now)
 		}
 	}
 	return true
 }
 
-// becomeDue puts a record in the line for a call.
-func (p *Poller) becomeDue(r *record, now Stamp) {
-	rt := r.route
-	switch {
-	case r.cause == CauseParked, p.closedUntil(rt, now) > now:
-		p.dueWhileClosed(r, now)
-	case rt.auth.state == authHeld && p.authOver(r, now):
-		p.finish(r, ending{reason: ReasonAuth, via: ViaLocal}, now)
-	case rt.auth.state == authHeld && rt.waiting > 0:
-		// One probe at a time.
-		p.keepBack(r)
-		p.schedule(r, step{at: now.Add(authProbe), cause: CauseAuth}, now)
-	default:
-		r.to(phaseReady)
-		if r.next == callFetch {
-			rt.outputs.push(r.handle())
-		} else {
-			rt.ready.push(r.handle())
+// popRetries goes on with the ends that could not be stored or told.
+func (p *Poller) popRetries(now Stamp) {
+	for {
+		slot, at, ok := p.retries.Peek()
+		if !ok || at > int64(now) {
+			return
+		}
+		p.retries.Pop()
+		if r := p.jobs.at(slot); r != nil && r.phase == phaseEnding {
+			p.serve(r)
 		}
 	}
 }
+
+// becomeDue puts a job in the line for a call. Most are left packed.
+func (p *Poller) becomeDue(slot int32, l *line, now Stamp) {
+	rt := p.jobs.routes[l.route]
+	var r *record
+	cause, next := l.cause, l.next
+	if l.hot != 0 {
+		r = p.jobs.at(slot)
+		cause, next = r.cause, r.next
+	}
+	if cause == CauseParked || p.closedUntil(rt, now) > now {
+		p.dueWhileClosed(p.jobs.at(slot), now)
+		return
+	}
+	if rt.auth.state == authHeld {
+		switch r = p.jobs.at(slot); {
+		case p.authOver(r, now):
+			p.finish(r, ending{reason: ReasonAuth, via: ViaLocal}, now)
+			return
+		case rt.waiting > 0:
+			// One probe at a time.
+			p.keepBack(r)
+			p.schedule(r, step{at: now.Add(authProbe), cause: CauseAuth}, now)
+			return
+		}
+	}
+	if r != nil {
+		r.to(phaseReady)
+	} else {
+		l.phase = phaseReady
+		rt.waiting++
+	}
+	if h := (handle{slot, l.gen}); next != callCheck || urgent(cause) {
+		p.enqueue(rt, &rt.urgent, h)
+	} else {
+		p.enqueue(rt, &rt.ready, h)
+	}
+	p.activate(rt)
+}
+
+// enqueue puts a due job into a line of its route. Those that went another way
+// are swept out once they are the most.
+func (p *Poller) enqueue(rt *route, line *fifo, h handle) {
+	if len(line.items)-line.head > 2*rt.waiting+1024 {
+		seen := make(map[handle]bool, rt.waiting)
+		line.items = slices.DeleteFunc(line.items[line.head:], func(o handle) bool {
+			l := p.jobs.lines.Get(o.slot)
+			if l == nil || l.gen != o.gen || seen[o] {
+				return true
+			}
+			seen[o] = true
+			ph, _ := p.jobs.waits(l)
+			return ph != phaseReady
+		})
+		line.head = 0
+	}
+	line.push(h)
+}
+
+// urgent are the looks that somebody waits for.
+func urgent(c Cause) bool { return c == CauseNow || c == CauseNotice }
 
 func (p *Poller) authOver(r *record, now Stamp) bool {
 	// A job that came later has the whole grace too.
@@ -205,21 +297,19 @@ func (p *Poller) dueWhileClosed(r *record, now Stamp) {
 	p.schedule(r, d, now)
 }
 
+// jumping is a step of the wall clock that is being taken in.
+type jumping struct {
+	by   time.Duration
+	next int32 // slot
+}
+
 // jump takes a step of the wall clock, or a suspend, in. After one forward
 // every waiting job is looked at soon, as far as its floors and the budget
 // allow; one back changes nothing, waits are on the timeline.
 func (p *Poller) jump(by time.Duration, now Stamp) {
 	p.meters.clockJumps.Add(1)
-	for s := int32(0); by > 0 && s < p.jobs.End(); s++ {
-		r := p.jobs.Get(s)
-		if r == nil || r.phase != phaseWaiting {
-			continue
-		}
-		at := later(later(now, r.floor()), r.planned.Add(-by))
-		if at < r.planned {
-			r.planned, r.cause = at, CauseWake
-			p.due.Set(r.slot, int64(at))
-		}
+	if by > 0 {
+		p.jumped = &jumping{by: by}
 	}
 	e := JumpEvent{By: by, At: toWall(now, p.line.shift())}
 	p.after = append(p.after, func() {
@@ -230,12 +320,46 @@ func (p *Poller) jump(by time.Duration, now Stamp) {
 	})
 }
 
+// jumpBatch bounds the jobs that one hold of the lock brings forward.
+const jumpBatch = 4096
+
+// goOnJumping brings the next jobs forward; true if there are more.
+func (p *Poller) goOnJumping(now Stamp) bool {
+	j := p.jumped
+	if j == nil {
+		return false
+	}
+	var scratch record
+	for end := min(j.next+jumpBatch, p.jobs.End()); j.next < end; j.next++ {
+		r := p.jobs.look(j.next, &scratch)
+		if r == nil || r.phase != phaseWaiting {
+			continue
+		}
+		if at := max(now, r.floor(), r.planned.Add(-j.by)); at < r.planned {
+			r = p.jobs.at(j.next)
+			r.planned, r.cause = at, CauseWake
+			p.plan(r.slot, at)
+		}
+	}
+	if j.next >= p.jobs.End() {
+		p.jumped = nil
+	}
+	return p.jumped != nil
+}
+
 // sleep is how long nothing will be due.
 func (p *Poller) sleep(now Stamp) time.Duration {
 	next := never
-	if _, at, ok := p.due.Peek(); ok {
-		next = max(time.Duration(at-int64(now)), 0)
-		next = min(next, heartbeat)
+	if _, at, ok := p.peekDue(); ok {
+		next = max(at.Sub(now), 0)
+	}
+	if _, at, ok := p.retries.Peek(); ok {
+		next = min(next, max(Stamp(at).Sub(now), 0))
+	}
+	for _, rt := range p.order {
+		if c := rt.calls.first; c != nil {
+			next = min(next, max(c.deadline.Sub(now), 0))
+		}
 	}
 	next = min(next, p.holds.expire(now, p.giveJobSlot))
 	next = min(next, p.flushSoon(now))
@@ -248,8 +372,29 @@ func (p *Poller) sleep(now Stamp) time.Duration {
 	if p.jobs.Len() > 0 {
 		next = min(next, heartbeat)
 	}
+	if now.Sub(p.rested) >= heartbeat {
+		p.rested = now
+		p.restWorkers(false)
+	}
 	if next == never {
+		p.sleepUntil = lastStamp
 		return -1
 	}
+	next = max(next, p.coalesce)
+	p.sleepUntil = now.Add(next)
 	return next
+}
+
+// wakeBy makes sure that somebody is awake at an instant. Called under the
+// lock.
+func (p *Poller) wakeBy(at Stamp) {
+	if at >= p.sleepUntil {
+		return
+	}
+	p.sleepUntil = at
+	if p.run != nil && p.run.alarm != nil && p.run.alarm.rings != nil {
+		p.run.alarm.set(max(at.Sub(p.line.last()), 0))
+	} else {
+		p.kick = true // unlock wakes the loop
+	}
 }

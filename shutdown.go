@@ -16,6 +16,7 @@ const shutdownPatience = 10 * time.Second
 func (p *Poller) stopRun(run *runState) {
 	p.mu.Lock()
 	run.draining = true
+	p.restWorkers(true)
 	p.mu.Unlock()
 	run.cancel(ErrShutdown)
 	run.endStore(ErrShutdown)
@@ -34,11 +35,11 @@ func (p *Poller) leaveRun() {
 			a.state = authGood
 		}
 	}
-	for s := int32(0); s < p.jobs.End(); s++ {
-		r := p.jobs.Get(s)
+	for _, r := range p.jobs.hot {
 		if r == nil {
 			continue
 		}
+		p.jobs.touch(r)
 		for _, w := range r.waiters {
 			w.end(nil, ErrShutdown)
 		}
@@ -52,11 +53,6 @@ func (p *Poller) leaveRun() {
 				w.end(nil, ErrShutdown)
 			}
 			r.again.waiters = nil
-		}
-	}
-	for _, h := range p.toServe { // those with a runner are set free by it
-		if r := p.get(h); r != nil {
-			r.served = false
 		}
 	}
 	// A callback that has not returned keeps its record: no second one for it.
@@ -78,15 +74,8 @@ func (p *Poller) leaveRun() {
 func (p *Poller) shutDown(run *runState) error {
 	p.mu.Lock()
 	run.draining = true
-	for s := int32(0); s < p.jobs.End(); s++ { // ready ones go back to waiting
-		if r := p.jobs.Get(s); r != nil && r.phase == phaseReady {
-			r.to(phaseWaiting)
-			p.due.Set(r.slot, int64(r.planned))
-		}
-	}
-	for _, rt := range p.order {
-		rt.ready, rt.outputs = fifo{}, fifo{}
-	}
+	p.restWorkers(true)
+	p.backToWaiting()
 	p.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
@@ -94,22 +83,50 @@ func (p *Poller) shutDown(run *runState) error {
 		close(done)
 	}()
 	err := p.drain(run, done)
-	if e := p.lastFlush(run); e != nil {
+	patience := shutdownPatience
+	if run.work.Err() != nil { // some of it is used up
+		patience = max(patience-p.line.now().Sub(run.canceled), time.Second)
+	}
+	if e := p.lastFlush(run, patience); e != nil {
 		err = errors.Join(err, e)
 	}
 	p.leaveRun()
 	return err
 }
 
+// backToWaiting takes the jobs that are due out of the lines for a call.
+func (p *Poller) backToWaiting() {
+	for _, rt := range p.order {
+		for {
+			h, line, ok := p.nextReady(rt)
+			if !ok {
+				break
+			}
+			line.pop()
+			l := p.jobs.lines.Get(h.slot)
+			_, planned := p.jobs.waits(l)
+			if l.hot != 0 {
+				p.jobs.hot[l.hot-1].to(phaseWaiting)
+			} else {
+				l.phase = phaseWaiting
+				rt.waiting--
+			}
+			p.plan(h.slot, planned)
+		}
+		rt.active = false
+	}
+	p.active = nil
+}
+
 // lastFlush writes what is left, also ends that were not told, and does not
 // wait for ever for the store.
-func (p *Poller) lastFlush(run *runState) error {
+func (p *Poller) lastFlush(run *runState, patience time.Duration) error {
 	if p.store == nil {
 		return nil
 	}
 	p.mu.Lock()
-	for s := int32(0); s < p.jobs.End(); s++ {
-		if r := p.jobs.Get(s); r != nil && r.phase == phaseEnding {
+	for _, r := range p.jobs.hot {
+		if r != nil && r.phase == phaseEnding {
 			r.stale = false
 			p.touch(r)
 		}
@@ -118,10 +135,10 @@ func (p *Poller) lastFlush(run *runState) error {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(run.work))
 	defer cancel(nil)
 	late, done := make(chan struct{}), make(chan struct{})
-	timer := p.line.clock.AfterFunc(shutdownPatience, func() { cancel(errTimeout) })
+	timer := p.line.clock.AfterFunc(patience, func() { cancel(errTimeout) })
 	defer timer.Stop()
 	// One that honours its context has a second to return.
-	last := p.line.clock.AfterFunc(shutdownPatience+time.Second, func() { close(late) })
+	last := p.line.clock.AfterFunc(patience+time.Second, func() { close(late) })
 	defer last.Stop()
 	go func() {
 		defer close(done)
@@ -133,7 +150,7 @@ func (p *Poller) lastFlush(run *runState) error {
 		select {
 		case <-done:
 		default:
-			return fmt.Errorf("jobpoll: Run: the store has not returned after %v", shutdownPatience)
+			return fmt.Errorf("jobpoll: Run: the store has not returned after %v", patience)
 		}
 	}
 	return nil
@@ -161,6 +178,7 @@ func (p *Poller) drain(run *runState, done <-chan struct{}) error {
 	if p.grace > 0 && wait(p.grace) {
 		return nil
 	}
+	run.canceled = p.line.now()
 	run.cancel(ErrShutdown)
 	patience := p.line.clock.AfterFunc(shutdownPatience/2, func() { run.endStore(ErrShutdown) })
 	defer patience.Stop()
@@ -170,8 +188,8 @@ func (p *Poller) drain(run *runState, done <-chan struct{}) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var stuck []error
-	for s := int32(0); s < p.jobs.End() && len(stuck) < 8; s++ {
-		if r := p.jobs.Get(s); r != nil && (r.call != nil || r.stuck != nil || r.served) {
+	for _, r := range p.jobs.hot {
+		if r != nil && len(stuck) < 8 && (r.call != nil || r.stuck != nil || r.served) {
 			what := "a callback"
 			if r.call != nil || r.stuck != nil {
 				what = "a call"

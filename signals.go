@@ -46,7 +46,7 @@ type FailureKind uint8
 // The kinds of failure.
 const (
 	FailureUnknown  FailureKind = iota // the provider did not say
-	FailureFault                       // the provider's own fault
+	FailureFault                       // the provider's own fault: Outcome.Resubmit says safe
 	FailureRejected                    // the input was rejected
 	FailureFiltered                    // the output was filtered
 	FailureQuota                       // the account is out of quota or credit
@@ -179,7 +179,8 @@ type Report struct {
 	// QueuePosition is 1-based; 0 means not told. Negative counts as 0.
 	QueuePosition int `json:"queue_position,omitempty"`
 	// Remaining is the provider's own estimate of the time left; 0 means not
-	// told. Negative counts as 0.
+	// told. Negative counts as 0. Bound a number of seconds before it becomes a
+	// Duration: a very large one overflows.
 	Remaining time.Duration `json:"remaining,omitempty"`
 	Hint      Hint          `json:"hint,omitzero"`
 	// Ref replaces Job.Ref when it is not empty.

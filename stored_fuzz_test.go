@@ -42,7 +42,7 @@ func FuzzStoredRecords(f *testing.F) {
 		p, n := poller()
 		require.NotNil(t, p.find(Key{"r", "good"}))
 		for s := range p.jobs.End() {
-			if r := p.jobs.Get(s); r != nil {
+			if r := p.jobs.at(s); r != nil {
 				p.poke(r, CauseNow, StampOf(time.Now()))
 				again := p.encode(r)
 				require.NotEmpty(t, again.Data)

@@ -20,6 +20,7 @@ type timeline struct {
 	mu      sync.Mutex
 	started bool
 	raw     time.Time
+	rawWall int64 // of raw, in Unix nanoseconds
 	rawMono time.Duration
 	steady  Stamp
 	offset  time.Duration // wall clock minus timeline
@@ -34,8 +35,14 @@ func newTimeline(c Clock) *timeline {
 
 // now reads the clock.
 func (l *timeline) now() Stamp {
+	now, _ := l.read()
+	return now
+}
+
+// read is now, and the clock's own reading.
+func (l *timeline) read() (now Stamp, raw time.Time) {
 	// The clock is the user's code: it is read before the lock is taken.
-	raw := l.clock.Now()
+	raw = l.clock.Now()
 	var m time.Duration
 	if l.mono != nil {
 		m = l.mono.Monotonic()
@@ -44,8 +51,8 @@ func (l *timeline) now() Stamp {
 	defer l.mu.Unlock()
 	if !l.started {
 		l.started = true
-		l.raw, l.rawMono, l.steady = raw, m, StampOf(raw)
-		return l.steady
+		l.raw, l.rawWall, l.rawMono, l.steady = raw, raw.UnixNano(), m, StampOf(raw)
+		return l.steady, raw
 	}
 	// With a monotonic reading in both, Sub ignores steps of the wall clock.
 	run := raw.Sub(l.raw)
@@ -56,17 +63,18 @@ func (l *timeline) now() Stamp {
 		run = 0
 		if l.mono != nil || raw.Round(0).Before(l.raw.Round(0)) && raw.Sub(l.raw) > -time.Second {
 			// A reading that was overtaken on its way here, no step back.
-			return l.steady
+			return l.steady, raw
 		}
 	}
-	wall := raw.Round(0).Sub(l.raw.Round(0))
-	l.raw, l.rawMono = raw, m
+	rawWall := raw.UnixNano()
+	wall := time.Duration(rawWall - l.rawWall)
+	l.raw, l.rawWall, l.rawMono = raw, rawWall, m
 	l.steady = l.steady.Add(run)
 	l.offset += wall - run
 	if step := wall - run; step > jumpLimit || step < -jumpLimit {
 		l.jumped += wall - run
 	}
-	return l.steady
+	return l.steady, raw
 }
 
 // last is the last reading, without reading the clock.

@@ -1,5 +1,7 @@
 package jobpoll
 
+import "strings"
+
 // Bounds of what stays in memory of finished jobs.
 const (
 	maxTombstones     = 4096
@@ -33,7 +35,17 @@ func (s *tombstones) get(k Key) (*tombstone, bool) {
 
 func (t *tombstone) size() int {
 	o := &t.outcome
-	return len(o.Report.Output) + len(o.Report.Ref) + len(o.Job.Ref) + len(o.Message)
+	return len(o.Report.Output) + len(o.Report.Ref) + len(o.Job.Ref) + len(o.Message) + 2*len(o.Job.ID) + len(o.Job.ClientKey) + len(o.Job.Profile)
+}
+
+// own copies the texts, which lie among those of thousands of other jobs and
+// would keep them all in memory.
+func (t *tombstone) own() {
+	o := &t.outcome
+	j := &o.Job
+	for _, s := range [...]*string{&j.ID, &j.ClientKey, &j.Profile, &j.Ref, &o.Message, &o.Report.Ref, &o.Report.RawStatus} {
+		*s = strings.Clone(*s)
+	}
 }
 
 // add puts a tombstone up and returns those that went for it.

@@ -129,5 +129,5 @@ func TestAHookThatEndsItsGoroutineLosesNothing(t *testing.T) {
 func onTheEngine() bool {
 	buf := make([]byte, 64<<10)
 	s := string(buf[:runtime.Stack(buf, false)])
-	return strings.Contains(s, "perform") || strings.Contains(s, "runServing")
+	return strings.Contains(s, "worker).work") || strings.Contains(s, "runServing")
 }

@@ -9,7 +9,8 @@ type Words map[string]State
 // around it: gateways pass words on in forms of their own. A word that is not
 // there, and the empty one, is StateUnknown: the job is watched on, and the
 // word counted if the Report carries it as RawStatus. Words that differ by
-// case alone must mean the same.
+// case alone must mean the same. What an adapter decides by the word besides (a
+// kind of failure, say) should not depend on its case either: strings.EqualFold.
 func (w Words) State(word string) State {
 	if s, ok := w[word]; ok {
 		return s

@@ -113,7 +113,6 @@ func (p *Poller) watch(ctx context.Context, job Job, w *endWaiter) (*Outcome, er
 	}
 	p.begin(r, now, draw).wait(w)
 	p.unlock()
-	p.waker.kick()
 	return nil, nil
 }
 
@@ -154,7 +153,7 @@ func (p *Poller) lookUp(key Key, job Job, w *endWaiter) (o *Outcome, known bool,
 		return &t.outcome, false, &ResolvedError{Outcome: t.outcome}
 	}
 	if job.ClientKey != "" {
-		if other, taken := p.byClient[job.ClientKey]; taken && other != key {
+		if other, taken := p.clientKey(job.ClientKey); taken && other != key {
 			return nil, false, fmt.Errorf("jobpoll: %s: ClientKey %q: %w (%s)", key, clip(job.ClientKey, 64), ErrDuplicateKey, other)
 		}
 	}
