@@ -50,10 +50,9 @@ var (
 
 // scripted is one job.
 type scripted struct {
-	script Script
-	begun  time.Duration // monotonic time of the script's start
-	start  time.Time     // its wall time
-	used   []int         // how often each entry answered
+	play  *Play
+	begun time.Duration // monotonic time of the script's start
+	start time.Time     // its wall time
 }
 
 // rateLimit is a token bucket on the monotonic time.
@@ -95,10 +94,9 @@ func (p *Provider) AddAt(id string, start time.Time, script string) {
 
 func (p *Provider) add(id string, start time.Time, s Script) *scripted {
 	job := &scripted{
-		script: s,
-		begun:  p.elapsed() + start.Sub(p.clock.Now()),
-		start:  start,
-		used:   make([]int, len(s.steps)),
+		play:  s.Play(),
+		begun: p.elapsed() + start.Sub(p.clock.Now()),
+		start: start,
 	}
 	p.jobs[id] = job
 	return job
@@ -203,14 +201,8 @@ func (p *Provider) find(job jobpoll.Job) (step, time.Time, bool) {
 		}
 		j = p.add(job.ID, start, *p.standard)
 	}
-	age := p.elapsed() - j.begun
-	for i, st := range slices.Backward(j.script.steps) {
-		if st.at <= age && (st.times == 0 || j.used[i] < st.times) {
-			j.used[i]++
-			return st, j.start.Add(st.at), true
-		}
-	}
-	return step{}, time.Time{}, false
+	st, ok := j.play.look(p.elapsed() - j.begun)
+	return st, j.start.Add(st.at), ok
 }
 
 // elapsed is the monotonic time.
@@ -246,6 +238,8 @@ func (st step) answer(ctx context.Context, at time.Time) (jobpoll.Report, error)
 		return jobpoll.Report{}, errors.New(cmp.Or(st.raw, "scripted error"))
 	case "reset":
 		return jobpoll.Report{}, fmt.Errorf("scripted: %w", syscall.ECONNRESET)
+	case "broken":
+		return jobpoll.Report{}, fmt.Errorf("scripted: a broken answer: %s", st.fault)
 	case "panic":
 		panic(cmp.Or(st.raw, "scripted panic"))
 	case "hang":

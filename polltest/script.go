@@ -37,6 +37,7 @@ import (
 //	429, 503, 401, …                 any HTTP status from 400 to 599, as jobpoll.FromResponse reads it
 //	panic                            the Checker panics
 //	hang                             the look lasts until its context ends
+//	broken html                      an answer that cannot be used: any Fault; to a Checker a plain error
 //
 // and then, in any order, for a state
 //
@@ -74,6 +75,7 @@ type Script struct{ steps []step }
 type step struct {
 	at         time.Duration
 	what       string // a word of the grammar; "" where only raw is given
+	fault      Fault  // of broken
 	raw        string // in quotes: the provider's own word, or the message of an error
 	percent    float64
 	pos        int
@@ -103,11 +105,11 @@ var (
 	scopeWords = map[string]jobpoll.Scope{
 		"job": jobpoll.ScopeJob, "budget": jobpoll.ScopeBudget, "account": jobpoll.ScopeAccount,
 	}
-	errorWords = []string{"error", "reset", "panic", "hang"}
+	errorWords = []string{"error", "reset", "panic", "hang", "broken"}
 )
 
 const expectedWhat = `a state (queued, running, succeeded, failed, canceled, expired, unknown, or a word in quotes), ` +
-	`an error (error, reset, an HTTP status from 400 to 599), panic or hang`
+	`an error (error, reset, an HTTP status from 400 to 599), broken, panic or hang`
 
 // isStatus reports whether the word is an HTTP status of an error.
 func isStatus(word string) bool {
@@ -257,6 +259,9 @@ func (p *scriptParser) attribute(st *step, w string, quoted bool, said *bool) er
 		}
 		*said = true
 		st.what = w
+		if w == "broken" {
+			return p.fault(&st.fault)
+		}
 	case isFailure:
 		give("a kind of failure")
 		st.failure = w
@@ -319,6 +324,19 @@ func (p *scriptParser) attribute(st *step, w string, quoted bool, said *bool) er
 	return twice
 }
 
+// fault reads how an answer is broken.
+func (p *scriptParser) fault(into *Fault) error {
+	w, _, err := p.word(`a fault after "broken"`)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(Faults(), Fault(w)) {
+		return fmt.Errorf("broken %q: expected one of %v", w, Faults())
+	}
+	*into = Fault(w)
+	return nil
+}
+
 // json reads one JSON value.
 func (p *scriptParser) json(into *json.RawMessage) error {
 	p.skip(false)
@@ -345,7 +363,7 @@ func (st *step) check() error {
 	case st.what == "error", st.what == "panic":
 		kind = st.what
 		fits = []string{"a word in quotes"}
-	case st.what == "reset":
+	case st.what == "reset", st.what == "broken":
 		kind = st.what
 	}
 	fits = append(fits, "slow", "a number of looks")
@@ -381,6 +399,7 @@ func (st step) String() string {
 		}
 	}
 	add(st.what != "", st.what)
+	add(st.fault != "", string(st.fault))
 	add(st.raw != "" || st.what == "", strconv.Quote(st.raw))
 	add(st.percent != 0, strconv.FormatFloat(st.percent, 'g', -1, 64)+"%")
 	add(st.pos != 0, "pos", strconv.Itoa(st.pos))
