@@ -1,0 +1,40 @@
+package loopback_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/jobpoll/jobpoll/polltest/loopback"
+)
+
+// Whatever is asked, a wire has an answer of HTTP.
+func FuzzWiresAnswerAnyRequest(f *testing.F) {
+	for _, path := range []string{
+		"", "/", "//", "/v1/predictions", "/v1/predictions/job", "/v1/predictions/job/cancel", "/v1/models/a/b/predictions",
+		"/a/b", "/workflows/a", "/workflows/a/b/requests/job/status", "/a/b/requests/job", "/a/b/requests/job/cancel",
+		"/api/v1/model/generateVideo", "/api/v1/model/prediction/job", "/api/v1/model/prediction/",
+	} {
+		for _, method := range []string{"GET", "POST", "PUT"} {
+			f.Add(method, path, "cursor=-9&logs=1", "Bearer x", "-5s", `{"input":{"a":[]},"version":1}`)
+		}
+	}
+	f.Fuzz(func(t *testing.T, method, path, query, authorization, deadline, body string) {
+		for _, wire := range []loopback.Wire{loopback.Fal(), loopback.Replicate(), loopback.Atlas()} {
+			server := loopback.New(loopback.Config{Wire: wire})
+			server.Add("job", "running 20% eta 3s")
+			w := httptest.NewRecorder()
+			server.ServeHTTP(w, &http.Request{
+				Method: method, URL: &url.URL{Path: path, RawQuery: query}, Host: "server", Body: io.NopCloser(strings.NewReader(body)),
+				Header: http.Header{"Authorization": {authorization}, "Cancel-After": {deadline}},
+			})
+			if w.Code < 200 || w.Code > 599 {
+				t.Errorf("%T answers with %d", wire, w.Code)
+			}
+			server.Close()
+		}
+	})
+}

@@ -1,0 +1,188 @@
+package loopback
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/jobpoll/jobpoll"
+	"github.com/jobpoll/jobpoll/polltest"
+)
+
+// Wire is the shape in which one provider speaks HTTP. It only translates: the
+// Server decides what is so. Its methods may be called from several goroutines
+// at once.
+type Wire interface {
+	// ID makes the id of the nth job, from 1 on. Different n give different ids.
+	ID(n int) string
+	// Read says what a request asks for. body is all of its body.
+	Read(r *http.Request, body json.RawMessage) Call
+	// Write words the answer to a request that is granted.
+	Write(r Reply) Answer
+	// Error words the answer to one that is not.
+	Error(p Problem) Answer
+}
+
+// Op is what a request asks for.
+type Op uint8
+
+// The operations.
+const (
+	OpUnknown Op = iota // the provider has no such path or method
+	OpSubmit
+	OpStatus
+	OpResult // a call of its own for the output
+	OpCancel
+	OpList
+)
+
+var opNames = [...]string{"unknown", "submit", "status", "result", "cancel", "list"}
+
+// String returns the operation's name in lower case.
+func (o Op) String() string {
+	if int(o) < len(opNames) {
+		return opNames[o]
+	}
+	return fmt.Sprintf("Op(%d)", uint8(o))
+}
+
+// Call is a request as a Wire reads it.
+type Call struct {
+	Op         Op
+	ID         string // of the job
+	Model      string // that a job is submitted to
+	Credential string // as sent; empty: none
+	Misplaced  bool   // OpUnknown: there is such a path, for another method
+	// Queue makes a job beyond Config.MaxJobs wait for a slot; without it the
+	// submission is refused.
+	Queue bool
+	// Hold is how long the answer to a submission waits for the job's end.
+	Hold time.Duration
+	// Deadline ends the job that long after its submission: expired if it does
+	// not run by then, else canceled. Zero: never.
+	Deadline time.Duration
+	Logs     bool   // the answer should have logs
+	Cursor   string // of OpList, as Reply.Next told it
+}
+
+// Reply is what a Wire has to word: of one job, or for OpList a page of them.
+type Reply struct {
+	Call
+	View
+	Late bool   // OpCancel: the job had ended before
+	Page []View // newest first
+	Next string // cursor of the next page; empty: this is the last one
+}
+
+// View is a job at an instant.
+type View struct {
+	ID, Model   string
+	Base        string          // URL of the server, without a slash at the end
+	Input       json.RawMessage // the body of the submission; nil for a job that was added
+	Entry       polltest.Entry  // what its script tells; never one that fails. Remaining is as of Now
+	Now         time.Time
+	SubmittedAt time.Time
+	StartedAt   time.Time // zero: not yet
+	EndedAt     time.Time // zero: not yet
+	Expired     bool      // the result is no longer kept
+}
+
+// Word is the script's own word, or else the one of the state.
+func (v View) Word(words map[jobpoll.State]string) string {
+	if v.Entry.Word != "" {
+		return v.Entry.Word
+	}
+	return words[v.Entry.State]
+}
+
+// Message is why the job failed: what the script says, or else what a provider
+// might.
+func (v View) Message() string {
+	if f := v.Entry.Failure; f != nil && f.Message != "" {
+		return f.Message
+	}
+	return "the model raised an error"
+}
+
+// Output is the output of the script in a succeeded state, or else the given
+// one. It is nil in any other state, and where it is no longer kept.
+func (v View) Output(otherwise any) any {
+	switch {
+	case v.Entry.State != jobpoll.StateSucceeded, v.Expired:
+		return nil
+	case v.Entry.Output != nil:
+		return v.Entry.Output
+	}
+	return otherwise
+}
+
+// Log is the line of the log that tells the progress; empty: none is told.
+func (v View) Log() string {
+	if v.Entry.Progress <= 0 {
+		return ""
+	}
+	percent := int(v.Entry.Progress*100 + 0.5)
+	return fmt.Sprintf("%d%%|%-10s| %d/100", percent, strings.Repeat("#", min(percent/10, 10)), percent)
+}
+
+// ProblemKind is why a request is not granted.
+type ProblemKind uint8
+
+// The problems.
+const (
+	ProblemScripted     ProblemKind = iota // a script or a Fault says so, with a status
+	ProblemNoPath                          // OpUnknown
+	ProblemBadRequest                      // the body of a submission is no JSON object
+	ProblemUnauthorized                    // a wrong credential, or none
+	ProblemNoJob                           // there is no such job
+	ProblemNotVisible                      // there is, but the provider does not know yet
+	ProblemNotReady                        // the result of a job that has not ended
+	ProblemRateLimited                     // too many requests
+	ProblemTooManyJobs                     // Config.MaxJobs
+)
+
+// Problem is a request that is not granted.
+type Problem struct {
+	Kind    ProblemKind
+	Call    Call
+	Status  int           // of ProblemScripted
+	Message string        // of ProblemScripted and ProblemRateLimited
+	Misses  int           // ProblemNotVisible: how often before
+	Wait    time.Duration // that the headers tell; zero: none
+}
+
+// Answer is an HTTP answer before it is sent.
+type Answer struct {
+	Status int
+	Header http.Header // beyond Content-Length, Date and waits; may be nil. Without a Content-Type it is application/json
+	Body   any         // sent as JSON, but []byte as it is; nil: no body
+}
+
+// bearer returns the token of an Authorization header with one of the schemes.
+func bearer(r *http.Request, schemes ...string) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	for _, s := range schemes {
+		if strings.EqualFold(scheme, s) {
+			return strings.TrimSpace(token)
+		}
+	}
+	return ""
+}
+
+// orNil makes an empty text a null in JSON.
+func orNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// stamp is an instant as JSON has it, with milliseconds; null if it is zero.
+func stamp(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
