@@ -88,5 +88,5 @@ func ExampleParseScript() {
 	fmt.Println(err)
 	// Output:
 	// at 0s queued; at 1m30s running 20% <nil>
-	// polltest: script entry 2 ("at 8s 20"): "20": expected a state (queued, running, succeeded, failed, canceled, expired, unknown, or a word in quotes), an error (error, reset, an HTTP status from 400 to 599), panic or hang
+	// polltest: script entry 2 ("at 8s 20"): "20": expected a state (queued, running, succeeded, failed, canceled, expired, unknown, or a word in quotes), an error (error, reset, an HTTP status from 400 to 599), broken, panic or hang
 }
