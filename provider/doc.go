@@ -1,0 +1,41 @@
+// Package provider asks video providers about their jobs over HTTP. It has a
+// kit, which any adapter can be built on, and adapters for some providers:
+//
+//	fal          NewFal        Checker, Fetcher, Canceler, Refresher
+//	Replicate    NewReplicate  Checker, Canceler, Refresher, Reconciler
+//	Atlas Cloud  NewAtlas      Checker, Refresher
+//
+// An adapter starts a job by Submit, one POST that is never repeated, and is the
+// Checker of a jobpoll.Route:
+//
+//	replicate, err := provider.NewReplicate(provider.Config{Credentials: provider.Secret(key)})
+//	…
+//	p, err := jobpoll.New(jobpoll.Config{Routes: []jobpoll.Route{{Name: "replicate", Checker: replicate}}})
+//	…
+//	job, _, err := replicate.Submit(ctx, provider.Order{Model: "owner/name", Input: input})
+//	…
+//	job.Route = "replicate"
+//	out, err := p.Wait(ctx, job)
+//
+// # The kit
+//
+// A Client does what every adapter has to do, and what each gets wrong in a way
+// of its own: it reads bodies to a bound and closes them so that connections are
+// used again, checks that what came is JSON, reads the provider's wait, keeps
+// credentials on the hosts that they are for, follows no redirect to another
+// host, and renews credentials once for all jobs. What is left to an adapter is
+// a struct of the answer, a jobpoll.Words of its states, and a Report made of
+// the two; the example of Client is one, with Submit, and passes
+// polltest.TestChecker (go doc does not show it: it is in
+// provider/example_test.go).
+//
+// Errors are *jobpoll.CheckError. What says nothing of the job (an HTML page, an
+// empty or cut body, an error inside a 200) is transient and carries the begin
+// of the body as evidence. No error and no text that this package makes holds a
+// credential, also where the provider sends it back.
+//
+// # Plain HTTP
+//
+// A BaseURL of http is taken, for tests and for relays on the own machine. The
+// credentials then go over the wire as they are.
+package provider

@@ -1,0 +1,118 @@
+package provider
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/jobpoll/jobpoll"
+)
+
+// Errors of Submit, for errors.Is.
+var (
+	// ErrAmbiguous is matched where the provider may have taken the job though no
+	// id is known: the answer was lost, or broken, or is a 5xx or a redirect. To
+	// submit again may be to buy it twice. An error that does not match it is
+	// sure: nothing was bought.
+	ErrAmbiguous = errors.New("jobpoll: the submission may have been taken")
+	// ErrNoID is matched where an answer of success names no id. It is
+	// ErrAmbiguous too. There is nothing to look at: an id of one's own is none
+	// of the provider's.
+	ErrNoID = errors.New("jobpoll: the answer to the submission has no id")
+)
+
+// Order is a job to start.
+type Order struct {
+	// Model is the provider's name of the model. It is also the Profile of the
+	// Job; add the settings that change how long a job takes.
+	Model string
+	// Input is sent as JSON, where the provider expects it.
+	Input any
+	// Webhook is the URL that the provider is to call. Empty: none.
+	Webhook string
+	// Path is another endpoint of the provider than that of the model. Empty:
+	// what the adapter makes of Model.
+	Path string
+	// Header are more headers, by which providers take options.
+	Header http.Header
+}
+
+// Post makes the one POST that starts a job, and decodes the answer into into. It
+// is Do, but for errors: they match ErrAmbiguous where the provider may have
+// taken the job. Neither the Client nor net/http sends it again. A Body of nil is
+// an empty JSON object: net/http repeats what has no body.
+func (c *Client) Post(ctx context.Context, r Request, into any) (Answer, error) {
+	r.Method = http.MethodPost
+	if r.Body == nil {
+		r.Body = struct{}{}
+	}
+	ans, sent, err := c.do(ctx, &r, into)
+	if err != nil && sent && (ans.Status < 400 || ans.Status > 499 || ans.Status == http.StatusRequestTimeout) {
+		err = ambiguous(err, ErrAmbiguous)
+	}
+	return ans, err
+}
+
+// ready says what keeps an order from being sent.
+func (o *Order) ready() error {
+	if o.Model == "" && o.Path == "" {
+		return &jobpoll.CheckError{Kind: jobpoll.ErrorInvalid, Err: errors.New("Order.Model is empty, and so is Order.Path")}
+	}
+	return nil
+}
+
+// Taken makes the Job of an answer to a submission, with what the provider asked
+// for as the first look's NotBefore. The Route is the caller's to fill in. An
+// empty id is an error that matches ErrNoID and ErrAmbiguous.
+func (c *Client) Taken(ans Answer, o Order, id, ref string) (jobpoll.Job, error) {
+	if id == "" {
+		return jobpoll.Job{}, ambiguous(ans.Errorf(jobpoll.ErrorTransient, "look for it at the provider before you submit it again"), ErrNoID, ErrAmbiguous)
+	}
+	now := c.Now()
+	job := jobpoll.Job{ID: id, Ref: ref, Profile: o.Model, SubmittedAt: now}
+	if ans.Hint.RetryAfter > 0 {
+		job.NotBefore = now.Add(ans.Hint.RetryAfter)
+	}
+	return job, nil
+}
+
+// ambiguous adds to the cause of a CheckError what it matches.
+func ambiguous(err error, also ...error) error {
+	var ce *jobpoll.CheckError
+	if !errors.As(err, &ce) {
+		return errors.Join(append(also, err)...)
+	}
+	marked := *ce
+	marked.Err = &matching{also: also, err: ce.Err}
+	return &marked
+}
+
+// matching is an error that matches others besides its own.
+type matching struct {
+	also []error
+	err  error
+}
+
+func (m *matching) Error() string { return fmt.Sprintf("%v: %v", m.also[0], m.err) }
+
+func (m *matching) Unwrap() []error { return append(m.also[:len(m.also):len(m.also)], m.err) }
+
+// neverSent reports whether no byte of a request can have left: there was no
+// connection, to the provider or to a proxy, or none that could be trusted.
+func neverSent(err error) bool {
+	var op *net.OpError
+	var untrusted *tls.CertificateVerificationError
+	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") || errors.As(err, &untrusted)
+}
+
+// waited is when a job was taken that the provider held the call open for.
+func waited(job jobpoll.Job, begun time.Time) jobpoll.Job {
+	if begun.Before(job.SubmittedAt) {
+		job.SubmittedAt = begun
+	}
+	return job
+}
