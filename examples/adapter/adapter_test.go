@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -40,10 +41,33 @@ func start(t *testing.T, p *provider, seen *polltest.Recorder) (*polltest.Harnes
 	t.Cleanup(server.Close)
 	h := polltest.Start(t, jobpoll.Config{
 		Clock:     clock,
-		Routes:    []jobpoll.Route{{Name: "render", Checker: renderer{base: server.URL, now: clock.Now}}},
+		Routes:    []jobpoll.Route{{Name: "render", Checker: renderer{client: http.DefaultClient, base: server.URL, now: clock.Now}}},
 		Callbacks: seen.Callbacks(),
 	})
 	return h, a
+}
+
+func TestTheAdapterIsAsACheckerShouldBe(t *testing.T) {
+	require.NoError(t, polltest.TestChecker(polltest.Adapter{
+		New: func(p polltest.Target) jobpoll.Checker {
+			return renderer{client: p.Client, base: p.URL, now: time.Now}
+		},
+		Pending: polltest.Answer{
+			Body: `{"status":"rendering","percent":40,"place":2}`,
+			Want: jobpoll.Report{State: jobpoll.StateRunning, RawStatus: "rendering", Progress: 0.4, QueuePosition: 2},
+		},
+		Succeeded: polltest.Answer{
+			Body: `{"status":"done","percent":100,"result":{"url":"https://cdn.example/{id}.mp4"}}`,
+			Want: jobpoll.Report{RawStatus: "done", Output: json.RawMessage(`{"url":"https://cdn.example/{id}.mp4"}`)},
+		},
+		Failed: polltest.Answer{
+			Body: `{"status":"failed","code":"crashed","error":"the renderer crashed"}`,
+			Want: jobpoll.Report{RawStatus: "failed", Failure: &jobpoll.Failure{Kind: jobpoll.FailureFault, Code: "crashed", Message: "crashed"}},
+		},
+		Filtered: &polltest.Answer{Body: `{"status":"failed","code":"held_back","error":"held back"}`, Want: jobpoll.Report{RawStatus: "failed"}},
+		NoOutput: &polltest.Answer{Body: `{"status":"done","result":null}`, Want: jobpoll.Report{RawStatus: "done"}},
+		Logf:     t.Logf,
+	}))
 }
 
 func TestAJobIsFollowedToItsResult(t *testing.T) {

@@ -44,7 +44,7 @@ func demonstrate(ctx context.Context, clock jobpoll.Clock, out io.Writer) error 
 	told := make(chan jobpoll.Outcome, 1)
 	p, err := jobpoll.New(jobpoll.Config{
 		Clock:  clock,
-		Routes: []jobpoll.Route{{Name: "render", Checker: renderer{base: base, now: clock.Now}}},
+		Routes: []jobpoll.Route{{Name: "render", Checker: renderer{client: http.DefaultClient, base: base, now: clock.Now}}},
 		Callbacks: jobpoll.Callbacks{
 			OnUpdate: func(_ context.Context, u jobpoll.Update) {
 				switch {
