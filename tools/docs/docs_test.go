@@ -62,7 +62,8 @@ func blocks(t *testing.T) []fenced {
 
 // importPaths are the packages that a fragment may use without an import.
 var importPaths = map[string]string{
-	"jobpoll": repo.Module, "polltest": repo.Module + "/polltest", "backoff": "github.com/cenkalti/backoff/v4",
+	"jobpoll": repo.Module, "polltest": repo.Module + "/polltest", "loopback": repo.Module + "/polltest/loopback",
+	"provider": repo.Module + "/provider", "backoff": "github.com/cenkalti/backoff/v4",
 	"require": "github.com/stretchr/testify/require", "context": "context", "errors": "errors", "expvar": "expvar", "fmt": "fmt",
 	"http": "net/http", "json": "encoding/json", "log": "log", "os": "os", "rand": "math/rand/v2", "signal": "os/signal", "slog": "log/slog",
 	"strings": "strings", "synctest": "testing/synctest", "syscall": "syscall", "testing": "testing", "time": "time",
@@ -173,7 +174,7 @@ func names(t *testing.T) map[string]bool {
 	t.Helper()
 	has := map[string]bool{}
 	for _, s := range repo.Sources(t) {
-		if s.Test() || s.Dir() != "." && s.Dir() != "polltest" {
+		if s.Test() || !slices.Contains([]string{".", "polltest", "polltest/loopback", "provider"}, s.Dir()) {
 			continue
 		}
 		add := func(name string) { has[name], has[s.File.Name.Name+"."+name] = true, true }
@@ -236,7 +237,7 @@ func members(x ast.Expr) (all []string) {
 func TestNamesInTheTextExist(t *testing.T) {
 	has := names(t)
 	span := regexp.MustCompile("`([^`\n]+)`")
-	ours := regexp.MustCompile(`^\*?((?:jobpoll|polltest)\.[A-Z]\w*(?:\.[A-Z]\w*)?|[A-Z]\w*\.[A-Z]\w*)(?:\(.*\)|\{.*\})?$`)
+	ours := regexp.MustCompile(`^\*?((?:jobpoll|polltest|loopback|provider)\.[A-Z]\w*(?:\.[A-Z]\w*)?|[A-Z]\w*\.[A-Z]\w*)(?:\(.*\)|\{.*\})?$`)
 	n := 0
 	for _, f := range repo.Files(t, "*.md") {
 		if f == "CHANGELOG.md" {
@@ -367,6 +368,9 @@ func TestTheReadmeBeginsWithTwoCommands(t *testing.T) {
 	}
 	run := slices.IndexFunc(commands, func(c string) bool { return strings.HasPrefix(c, "go run ") })
 	test := slices.IndexFunc(commands, func(c string) bool { return strings.HasPrefix(c, "go test ") })
+	if run < 0 || commands[run] != "go run ./examples/quickstart" {
+		t.Errorf("the first program that README.md runs is not the quickstart: %q", commands)
+	}
 	if run < 0 || test < 0 || run > test {
 		t.Errorf("README.md needs a command that runs something and then one that passes the tests, in sh blocks: %q", commands)
 	}

@@ -92,15 +92,17 @@ func TestTheRootModuleRequiresLittle(t *testing.T) {
 func layer(dir string) int {
 	first, rest, _ := strings.Cut(dir, "/")
 	switch {
+	case dir == "internal/sdkcheck":
+		return 4
 	case first == "internal" && (rest == "sim" || rest == "bench" || strings.HasPrefix(rest, "sim/") || strings.HasPrefix(rest, "bench/")):
 		return 4
 	case first == "internal":
 		return 0
 	case dir == ".":
 		return 1
-	case first == "polltest", first == "sqlstore", first == "webhook":
+	case dir == "polltest", first == "sqlstore", first == "webhook":
 		return 2
-	case first == "provider":
+	case dir == "polltest/loopback", first == "provider":
 		return 3
 	case first == "examples":
 		return 5
@@ -134,9 +136,11 @@ var askTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "
 
 // mayAskTime are the files that may, each with its reason.
 var mayAskTime = map[string]string{
-	"clock.go":          "it is package time as a Clock",
-	"polltest/idle.go":  "the watchdog over work that neither ends nor waits is on real time",
-	"polltest/start.go": "so is the one over a Run that does not begin or end",
+	"clock.go":                    "it is package time as a Clock",
+	"polltest/loopback/server.go": "so it is there, for a nil Config.Clock",
+	"polltest/idle.go":            "the watchdog over work that neither ends nor waits is on real time",
+	"polltest/start.go":           "so is the one over a Run that does not begin or end",
+	"provider/clock.go":           "so it is there, for a nil Config.Clock",
 }
 
 func TestOnlyTheClockAsksPackageTime(t *testing.T) {
