@@ -205,6 +205,9 @@ func (b *Budget) answered(now time.Time, lane Lane, granted time.Time, s budgetS
 			x.lane[lane].rateLimited++
 		}
 	}
+	if s.quota && lane != LaneSubmit {
+		s.kind = coolNeutral // it ends that job's watch, and says nothing of other looks
+	}
 	e := coolEvent{kind: s.kind, granted: granted, hint: s.hint}
 	switch {
 	case s.kind == coolNeutral:
@@ -238,7 +241,12 @@ type budgetSignal struct {
 	scope   Scope
 	hint    time.Duration
 	limited bool // counts as a rate limit
+	quota   bool // used up: holds submissions
 }
+
+// quotaHold is how long a used-up quota holds submissions at least, before one
+// may try again.
+const quotaHold = time.Minute
 
 // readBudgetSignal looks for a *CheckError. It calls methods of the user's error, so
 // never under the lock.
@@ -256,6 +264,8 @@ func readBudgetSignal(err error) budgetSignal {
 		s.kind, s.limited = coolLimited, true
 	case ErrorConcurrency:
 		s.kind, s.limited = coolCapacity, true
+	case ErrorQuota:
+		s.kind, s.quota, s.hint = coolLimited, true, max(s.hint, quotaHold)
 	case ErrorNone, ErrorTransient:
 		if s.hint > 0 {
 			s.kind = coolBusy

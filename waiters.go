@@ -281,6 +281,7 @@ func (t *budgetTree) leave(w *waiter) (wakes []*waiter) {
 // done looks for a *CheckError: one of kind ErrorRateLimited or
 // ErrorConcurrency, and a transient one with a RetryAfter, makes the node and
 // the lane cool down, as its Hint.Scope says (FromResponse reads such hints).
+// One of kind ErrorQuota holds LaneSubmit for a minute at least.
 // All other errors only end the call.
 //
 // Waiters of a lane are served first come first; one whose node is closed
