@@ -210,6 +210,21 @@ func (b *Budget) closedUntil(lane Lane) time.Time {
 	return until
 }
 
+// limitsJobs reports whether the number of remote jobs is limited, here or above.
+func (b *Budget) limitsJobs() bool {
+	if b == nil {
+		return false
+	}
+	b.tree.mu.Lock()
+	defer b.tree.mu.Unlock()
+	for x := b; x != nil; x = x.parent {
+		if x.limits.Jobs > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // jobStarted counts a remote job, which may exceed Jobs.
 func (b *Budget) jobStarted() {
 	if b == nil {

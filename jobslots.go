@@ -59,11 +59,11 @@ func (s *slotHolds) expire(now Stamp, give func(*Budget)) time.Duration {
 }
 
 // releaseJobSlot gives the slot back when the remote job is known to have
-// ended, else at its age limit.
+// ended, else at its age limit; at once where slots are not limited.
 func (p *Poller) releaseJobSlot(r *record, now Stamp) {
 	until := r.submitted.Add(min(r.rules.MaxAge, MaxRetryAfter))
 	gone := r.outcome.State.Terminal() || r.outcome.Reason == ReasonLost || r.outcome.Reason == ReasonResultExpired
-	if gone || until <= now {
+	if gone || until <= now || !r.route.budget.limitsJobs() {
 		p.giveJobSlot(r.route.budget)
 		return
 	}

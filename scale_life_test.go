@@ -192,7 +192,7 @@ func TestAJobWatchedEndedAndWatchedAgain(t *testing.T) {
 }
 
 func TestClientKeysOfManyJobs(t *testing.T) {
-	jobs := scaled(5000, 1500)
+	jobs := scaled(4000, 1500) // so few that all are remembered after their ends
 	inBubble(t, func(t *testing.T, b *synced) {
 		b.check = func(_ context.Context, j jobpoll.Job) (jobpoll.Report, error) {
 			return jobpoll.Report{State: jobpoll.StateRunning}, nil
