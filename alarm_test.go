@@ -26,7 +26,7 @@ func rung(a *alarm, d time.Duration) []time.Duration {
 func TestTheAlarmRingsAtTheLatestWhenItIsSetFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAlarm(systemClock{}, nil)
-		defer a.stop()
+		defer a.set(-1)
 		a.set(-1)
 		require.Empty(t, rung(a, time.Hour), "never")
 		a.set(0)

@@ -39,7 +39,8 @@ func (systemClock) AfterFunc(d time.Duration, f func()) Timer { return time.Afte
 // alarm wakes one of those who receive from its channel. Of package time it is a
 // ticker: that needs no goroutine in between, and where the same wait comes
 // again and again it goes on by itself, which spares the runtime to wake the
-// thread that sleeps for all timers.
+// thread that sleeps for all timers. A ticker is set under Poller.mu, by whoever
+// has a reason; another alarm without it, by the loop alone.
 type alarm struct {
 	rings  <-chan time.Time // nil: it calls a function instead
 	ticker *time.Ticker
@@ -60,23 +61,17 @@ func newAlarm(c Clock, ring func()) *alarm {
 // set makes the alarm ring in d at the latest; never if d is less than zero.
 func (a *alarm) set(d time.Duration) {
 	switch {
+	case d < 0 && a.ticker == nil:
+		a.timer.Stop()
 	case d < 0:
-		a.stop()
+		a.every = 0
+		a.ticker.Stop()
 	case a.ticker == nil:
 		a.timer.Reset(d)
 	case max(d, 1) != a.every:
 		a.every = max(d, 1) // a ticker takes no zero
 		a.ticker.Reset(a.every)
 	}
-}
-
-func (a *alarm) stop() {
-	if a.ticker == nil {
-		a.timer.Stop()
-		return
-	}
-	a.every = 0
-	a.ticker.Stop()
 }
 
 // clockOrSystem makes a nil Clock mean package time.

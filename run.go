@@ -53,7 +53,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 	p.serveLeft()
 	alarm := newAlarm(p.line.clock, p.waker.kick)
-	defer alarm.stop()
+	defer p.setAlarm(alarm, -1) // again, since who still works may have set it
 	p.mu.Lock()
 	run.alarm = alarm
 	p.mu.Unlock()
@@ -66,7 +66,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		case <-wake:
 		}
 	}
-	alarm.stop()
+	p.setAlarm(alarm, -1)
 	return p.shutDown(run)
 }
 
@@ -142,12 +142,27 @@ func (p *Poller) tick(run *runState, got []routeGrant) {
 		more := p.doDue(now)
 		p.wakeWorker(now)
 		p.listen()
-		run.alarm.set(p.sleep(now))
+		next := p.sleep(now)
+		if run.alarm.ticker != nil {
+			run.alarm.set(next)
+		}
 		p.unlock()
+		if run.alarm.ticker == nil { // the clock is the user's code
+			run.alarm.set(next)
+		}
 		if !more {
 			return
 		}
 	}
+}
+
+// setAlarm sets an alarm of package time under the lock, and any other without.
+func (p *Poller) setAlarm(a *alarm, d time.Duration) {
+	if a.ticker != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+	}
+	a.set(d)
 }
 
 // doDue does a batch of what is due; true if there is more.
