@@ -14,8 +14,9 @@ import (
 // sample is what was seen at one instant of the soak.
 type sample struct {
 	At         time.Duration `json:"at"`
-	Bytes      int64         `json:"bytes"` // heap and stacks, after collection
-	Goroutines int           `json:"goroutines"`
+	Bytes      int64         `json:"bytes"`      // heap and stacks, after collection
+	Goroutines int           `json:"goroutines"` // the least of the period: a machine that stalls makes many for a moment
+	Peak       int           `json:"peak"`
 	Alive      int           `json:"alive"`
 	Waiting    int           `json:"waiting"` // looks that are due
 	Lag        time.Duration `json:"lag"`
@@ -28,12 +29,12 @@ func (s *soak) observe(ctx context.Context, said func(sample)) []sample {
 	period := max(s.lasts/60, 50*time.Millisecond)
 	var all []sample
 	for time.Since(s.begin) < s.lasts && ctx.Err() == nil {
-		goroutines := mostGoroutines(period, period/20)
+		goroutines, peak := someGoroutines(period, period/20)
 		collect()
 		m := s.poller.Metrics()
 		b := m.Budgets[s.budget.Name()]
 		at := sample{
-			At: time.Since(s.begin), Bytes: memoryUsed(), Goroutines: goroutines, Alive: m.Total.Unresolved,
+			At: time.Since(s.begin), Bytes: memoryUsed(), Goroutines: goroutines, Peak: peak, Alive: m.Total.Unresolved,
 			Waiting: m.Total.Backlog.Jobs, Lag: m.Total.Backlog.Lag, Calls: b.Status.Granted + b.Submit.Granted, Ended: s.ledger.ended.Load(),
 		}
 		all = append(all, at)
@@ -157,8 +158,8 @@ func (s settings) runSoak(ctx context.Context, out io.Writer) error {
 			return
 		}
 		last = x.At
-		fmt.Fprintf(out, "%8v %8d alive %9d ended %7d due, lag %-8v %7.1f MB %4d goroutines\n", x.At.Round(100*time.Millisecond),
-			x.Alive, x.Ended, x.Waiting, x.Lag.Round(time.Millisecond), float64(x.Bytes)/1e6, x.Goroutines)
+		fmt.Fprintf(out, "%8v %8d alive %9d ended %7d due, lag %-8v %7.1f MB %4d to %d goroutines\n", x.At.Round(100*time.Millisecond),
+			x.Alive, x.Ended, x.Waiting, x.Lag.Round(time.Millisecond), float64(x.Bytes)/1e6, x.Goroutines, x.Peak)
 	})
 	soak.judgeCourse(&v)
 	if s.asJSON {

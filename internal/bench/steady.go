@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"runtime"
 	"slices"
 	"time"
@@ -100,12 +101,19 @@ func micros(d time.Duration) float64 { return float64(d) / 1e3 }
 // mostGoroutines waits for d and tells the most goroutines that there were
 // meanwhile, counted once in each period.
 func mostGoroutines(d, period time.Duration) int {
-	most := 0
+	_, most := someGoroutines(d, period)
+	return most
+}
+
+// someGoroutines is mostGoroutines with the least too.
+func someGoroutines(d, period time.Duration) (least, most int) {
+	least = math.MaxInt
 	for end := time.Now().Add(d); ; {
-		most = max(most, runtime.NumGoroutine())
+		n := runtime.NumGoroutine()
+		least, most = min(least, n), max(most, n)
 		left := time.Until(end)
 		if left <= 0 {
-			return most
+			return least, most
 		}
 		time.Sleep(min(left, period))
 	}
