@@ -58,7 +58,10 @@ func newAlarm(c Clock, ring func()) *alarm {
 	return &alarm{timer: c.AfterFunc(heartbeat, ring)}
 }
 
-// set makes the alarm ring in d at the latest; never if d is less than zero.
+// shortestAlarm keeps a ticker from running hot until somebody sets it anew.
+const shortestAlarm = 100 * time.Microsecond
+
+// set makes the alarm ring in d at the latest (or after shortestAlarm); never if d is less than zero.
 func (a *alarm) set(d time.Duration) {
 	switch {
 	case d < 0 && a.ticker == nil:
@@ -68,8 +71,8 @@ func (a *alarm) set(d time.Duration) {
 		a.ticker.Stop()
 	case a.ticker == nil:
 		a.timer.Reset(d)
-	case max(d, 1) != a.every:
-		a.every = max(d, 1) // a ticker takes no zero
+	case max(d, shortestAlarm) != a.every:
+		a.every = max(d, shortestAlarm)
 		a.ticker.Reset(a.every)
 	}
 }

@@ -407,8 +407,9 @@ func (p *Poller) wakeBy(at Stamp) {
 		return
 	}
 	p.sleepUntil = at
-	if p.run != nil && p.run.alarm != nil && p.run.alarm.rings != nil {
-		p.run.alarm.set(max(at.Sub(p.line.last()), 0))
+	wait := at.Sub(p.line.last())
+	if wait > 0 && p.run != nil && p.run.open() && p.run.alarm != nil && p.run.alarm.ticker != nil {
+		p.run.alarm.set(wait)
 	} else {
 		p.kick = true // unlock wakes the loop
 	}
