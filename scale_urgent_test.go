@@ -76,8 +76,8 @@ func TestUrgentLooksGoBeforeTheBacklog(t *testing.T) {
 				}
 				b.sleep(2)
 				got := c.after(n)
-				require.GreaterOrEqual(t, len(got), len(asked))
-				assert.ElementsMatch(t, asked, got[:len(asked)])
+				require.GreaterOrEqual(t, len(got), workers)
+				assert.Subset(t, got[:workers], asked) // the workers come to their calls in any order
 				for _, id := range asked {
 					assert.Equal(t, 1, countOf(c.after(0), id), "%s is looked at once", id)
 				}
