@@ -209,3 +209,14 @@ func requireBudgetIdle(t *testing.T, b *Budget) {
 	require.Nil(t, b.tree.timer, "a timer at rest")
 	require.Empty(t, b.tree.busy)
 }
+
+// tryAcquire is tryNow at a steady time of the tree.
+func (b *Budget) tryAcquire(now time.Time, lane Lane) (g grant, ok bool) {
+	if b == nil {
+		return grant{}, true
+	}
+	b.tree.mu.Lock()
+	g, ok, wakes := b.tree.try(now, b, lane)
+	b.tree.unlock(wakes)
+	return g, ok
+}

@@ -123,7 +123,7 @@ func (t *budgetTree) peek() time.Time {
 	return now
 }
 
-// now is the steady time of the tree: what tryAcquire takes and closedUntil gives.
+// now is the steady time of the tree: what closedUntil gives.
 func (b *Budget) now() time.Time {
 	if b == nil {
 		return systemClock{}.Now()

@@ -30,7 +30,9 @@ type Timer interface {
 	Reset(d time.Duration) bool
 }
 
-// systemClock is package time.
+// SystemClock is package time as a Clock: what a nil Clock means.
+func SystemClock() Clock { return systemClock{} }
+
 type systemClock struct{}
 
 func (systemClock) Now() time.Time                            { return time.Now() }
@@ -61,7 +63,8 @@ func newAlarm(c Clock, ring func()) *alarm {
 // shortestAlarm keeps a ticker from running hot until somebody sets it anew.
 const shortestAlarm = 100 * time.Microsecond
 
-// set makes the alarm ring in d at the latest (or after shortestAlarm); never if d is less than zero.
+// set makes the alarm ring in d at the latest, or after shortestAlarm; never if
+// d is less than zero.
 func (a *alarm) set(d time.Duration) {
 	switch {
 	case d < 0 && a.ticker == nil:

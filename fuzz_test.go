@@ -153,6 +153,9 @@ func checkDecision(t *testing.T, s Schedule, in Input) Decision {
 		require.Equal(t, in.Now, d.At)
 		return d
 	}
+	if now := StampOf(in.Now); now == firstStamp || now == lastStamp {
+		return d // a clock that no Stamp can hold is only not harmful
+	}
 	tr := &in.Track
 	q := in.question()
 	limit, _ := q.limit(q.age())

@@ -58,8 +58,20 @@ func (t *budgetTree) enter(c *budgetCall, now time.Time) {
 			c.paced |= 1 << x.depth
 		}
 		ln.observed.add(now)
-		ln.inFlight++
 		ln.granted++
+	}
+	t.takeSlots(c)
+}
+
+func (t *budgetTree) takeSlots(c *budgetCall) {
+	for x := c.node; x != nil; x = x.parent {
+		x.lane[c.lane].inFlight++
+	}
+}
+
+func (t *budgetTree) leaveSlots(c *budgetCall) {
+	for x := c.node; x != nil; x = x.parent {
+		x.lane[c.lane].inFlight--
 	}
 }
 
@@ -122,28 +134,13 @@ func (t *budgetTree) giveBack(g grant) (wakes []*waiter) {
 
 // end frees the slots of a call and the call itself.
 func (t *budgetTree) end(c *budgetCall) {
-	for x := c.node; x != nil; x = x.parent {
-		x.lane[c.lane].inFlight--
-	}
+	t.leaveSlots(c)
 	c.gen++
 	c.node = nil
 	if t.spare < maxSpare {
 		c.next, t.free = t.free, c
 		t.spare++
 	}
-}
-
-// tryAcquire takes a grant for one call now, or says no. It registers nothing.
-// Those who wait and can go are served first, so that nobody is overtaken and
-// the other lane keeps its claims.
-func (b *Budget) tryAcquire(now time.Time, lane Lane) (g grant, ok bool) {
-	if b == nil {
-		return grant{}, true
-	}
-	b.tree.mu.Lock()
-	g, ok, wakes := b.tree.try(now, b, lane)
-	b.tree.unlock(wakes)
-	return g, ok
 }
 
 // again ends a call with a good answer and grants the next one of the same node
@@ -157,24 +154,28 @@ func (g grant) again(raw time.Time) (next grant, ok bool) {
 	t, c := g.tree, g.call
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.gen != g.gen || len(t.busy) > 0 || t.event {
+	if c.gen != g.gen || len(t.busy) > 0 {
 		return grant{}, false
 	}
-	now := t.advance(t.at(raw))
 	for x := c.node; x != nil; x = x.parent {
-		if ln := &x.lane[c.lane]; ln.cool.m > 0 || ln.cool.n > 0 || !ln.own.ready(now) || !x.total.ready(now) {
-			return grant{}, false
+		if cool := &x.lane[c.lane].cool; cool.m > 0 || cool.n > 0 {
+			return grant{}, false // it has to hear of the good answer
 		}
 	}
-	for x := c.node; x != nil; x = x.parent {
-		x.lane[c.lane].inFlight--
+	now := t.advance(t.at(raw))
+	t.leaveSlots(c)
+	if !c.node.check(now, c.lane).ok { // limits may have been lowered
+		t.takeSlots(c)
+		return grant{}, false
 	}
 	c.gen++
 	t.enter(c, now)
 	return grant{tree: t, call: c, gen: c.gen}, true
 }
 
-// tryNow is tryAcquire at a reading of the clock from just now.
+// tryNow takes a grant for one call, or says no; raw is a reading of the clock
+// from just now. It registers nothing. Those who wait and can go are served
+// first, so that nobody is overtaken and the other lane keeps its claims.
 func (b *Budget) tryNow(raw time.Time, lane Lane) (g grant, ok bool) {
 	if b == nil {
 		return grant{}, true

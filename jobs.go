@@ -152,7 +152,7 @@ func (j *jobTable) remove(r *record) {
 		}
 		j.dropExtra(l)
 	}
-	j.cool(l, r)
+	j.cool(l)
 	r.gone = true
 	j.lines.Remove(r.slot)
 }
@@ -181,7 +181,7 @@ func (j *jobTable) warm(l *line, r *record) {
 }
 
 // cool ends that.
-func (j *jobTable) cool(l *line, _ *record) {
+func (j *jobTable) cool(l *line) {
 	j.hot[l.hot-1] = nil
 	j.cold = append(j.cold, l.hot-1)
 	l.hot = 0
@@ -277,7 +277,7 @@ func (j *jobTable) settle() {
 		if !j.pack(l, r) {
 			continue
 		}
-		j.cool(l, r)
+		j.cool(l)
 		if len(j.spare) < maxSpareRecs {
 			j.spare = append(j.spare, r)
 		}

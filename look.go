@@ -144,21 +144,19 @@ func (p *Poller) tellAnswer(a *answered, now Stamp) {
 }
 
 // takeIn takes the answer of a call into its record. Called under the lock. It
-// reports whether the call is nobody's any more, and can be used again.
+// reports whether nobody else has the call any more, so that it can be used again.
 func (p *Poller) takeIn(a *answered, now Stamp, draw float64) bool {
 	c := a.call
 	c.route.lasted(now.Sub(c.started))
 	r := p.get(c.h)
+	if c.lost { // it was given up, and has come back after all
+		c.route.hung--
+		if r != nil && r.stuck == c {
+			r.stuck = nil
+		}
+		return false
+	}
 	switch {
-	case r == nil:
-		p.returned(c, nil)
-		return false
-	case r.stuck == c:
-		p.returned(c, r)
-		return false
-	case c.lost || r.call != c:
-		p.returned(c, nil)
-		return false
 	case a.shut && a.err != nil:
 		// Cancelled by our own shutdown: no answer, look again with the next Run.
 		p.endCall(r)
@@ -175,16 +173,6 @@ func (p *Poller) takeIn(a *answered, now Stamp, draw float64) bool {
 		p.answer(r, c, &a.rep, a.err, now, draw)
 	}
 	return true
-}
-
-// returned notes that a call which was given up has come back after all.
-func (p *Poller) returned(c *lookCall, r *record) {
-	if r != nil {
-		r.stuck = nil
-	}
-	if c.lost {
-		c.route.hung--
-	}
 }
 
 // tellLook calls the hook of a finished call.

@@ -48,8 +48,8 @@ type Poller struct {
 	idlers     []*worker
 	leastIdle  int // idlers, since restWorkers was last called
 	waking     bool
-	sleepUntil Stamp // when the loop wakes at the latest
-	kick       bool  // it has to wake before
+	sleepUntil Stamp // when somebody wakes at the latest
+	kick       bool  // the loop has to wake once the lock is released
 	rested     Stamp
 	jumped     *jumping
 

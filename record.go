@@ -212,36 +212,6 @@ func (p *Poller) dropRecord(r *record) {
 	p.jobs.remove(r)
 }
 
-// plan puts a job into the due queue, or moves it there.
-func (p *Poller) plan(slot int32, at Stamp) {
-	l := p.jobs.lines.Get(slot)
-	if l.ticket != 0 {
-		p.outdated()
-	}
-	l.ticket = p.due.Push(slot, int64(at))
-	p.wakeBy(at)
-}
-
-// unplan takes a job out of the due queue.
-func (p *Poller) unplan(slot int32) {
-	if l := p.jobs.lines.Get(slot); l.ticket != 0 {
-		l.ticket = 0
-		p.outdated()
-	}
-}
-
-// outdated counts an entry of the due queue that is no use any more, and sweeps
-// them when they are the most.
-func (p *Poller) outdated() {
-	if p.stale++; p.stale > p.due.Len()/2+1024 {
-		p.due.Sweep(func(slot int32, ticket uint32) bool {
-			l := p.jobs.lines.Get(slot)
-			return l != nil && l.ticket == ticket
-		})
-		p.stale = 0
-	}
-}
-
 // step is what follows for a record: the next look, or a stop.
 type step struct {
 	at    Stamp

@@ -197,7 +197,7 @@ func (w *worker) goOn(a *answered, now Stamp, raw time.Time) {
 	}
 	p.listen()
 	if w.call != nil && len(p.active) > 0 && w.call.route.quick.Load() {
-		p.wakeBy(now.Add(20 * quickCall)) // it will be back soon; if not, the loop wakes another
+		p.wakeBy(now.Add(quickPatience)) // it will be back soon; if not, whoever hears the alarm goes on
 	} else {
 		p.wakeWorker(now)
 	}
@@ -239,6 +239,9 @@ func (p *Poller) listen() {
 // quickCall is how long a call may take to be one after which the same worker
 // can as well make the next: waking another costs more.
 const quickCall = 50 * time.Microsecond
+
+// quickPatience is how long others wait for a call that is not quick after all.
+const quickPatience = time.Millisecond
 
 // lasted takes in how long a call took.
 func (rt *route) lasted(d time.Duration) {

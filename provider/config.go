@@ -142,7 +142,7 @@ func (cfg Config) withDefaults() (Config, *url.URL, error) {
 		cfg.UserAgent = DefaultUserAgent
 	}
 	if cfg.Clock == nil {
-		cfg.Clock = systemClock{}
+		cfg.Clock = jobpoll.SystemClock()
 	}
 	if cfg.Header == "" {
 		cfg.Header = "Authorization"

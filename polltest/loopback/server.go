@@ -110,7 +110,7 @@ func New(cfg Config) *Server {
 		panic("loopback: Config.Wire is nil: take Fal(), Replicate() or Atlas()")
 	}
 	if cfg.Clock == nil {
-		cfg.Clock = packageTime{}
+		cfg.Clock = jobpoll.SystemClock()
 	}
 	if cfg.PageSize <= 0 {
 		cfg.PageSize = defaultPageSize
@@ -196,13 +196,6 @@ func (s *Server) AddAt(id string, start time.Time, script string) {
 	}
 	s.jobs[id] = j
 }
-
-// packageTime is a nil Config.Clock.
-type packageTime struct{}
-
-func (packageTime) Now() time.Time { return time.Now() }
-
-func (packageTime) AfterFunc(d time.Duration, f func()) jobpoll.Timer { return time.AfterFunc(d, f) }
 
 // elapsed is the monotonic time.
 func (s *Server) elapsed() time.Duration {

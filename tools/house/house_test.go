@@ -136,11 +136,9 @@ var askTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "
 
 // mayAskTime are the files that may, each with its reason.
 var mayAskTime = map[string]string{
-	"clock.go":                    "it is package time as a Clock",
-	"polltest/loopback/server.go": "so it is there, for a nil Config.Clock",
-	"polltest/idle.go":            "the watchdog over work that neither ends nor waits is on real time",
-	"polltest/start.go":           "so is the one over a Run that does not begin or end",
-	"provider/clock.go":           "so it is there, for a nil Config.Clock",
+	"clock.go":          "it is package time as a Clock",
+	"polltest/idle.go":  "the watchdog over work that neither ends nor waits is on real time",
+	"polltest/start.go": "so is the one over a Run that does not begin or end",
 }
 
 func TestOnlyTheClockAsksPackageTime(t *testing.T) {
