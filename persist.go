@@ -191,8 +191,8 @@ func (p *Poller) flush(ctx context.Context, last bool) {
 		n := min(left, len(p.dirty), flushBatch)
 		var some []handle
 		var keys []Key
-		recs := p.unpark
-		p.unpark = nil
+		recs := p.behind
+		p.behind = nil
 		for _, h := range p.dirty[:n] {
 			r := p.get(h)
 			if r == nil || !r.stale || r.phase == phaseEnding && (!last || r.served) {
@@ -270,7 +270,7 @@ const flushEvery = 5 * time.Second
 // flushSoon starts a flush in the background when one is due, and says when
 // to come back. Called under the lock.
 func (p *Poller) flushSoon(now Stamp) time.Duration {
-	if len(p.dirty)+len(p.unpark) == 0 || p.run == nil || !p.run.open() {
+	if len(p.dirty)+len(p.behind) == 0 || p.run == nil || !p.run.open() {
 		return never
 	}
 	if left := flushEvery - now.Sub(p.flushed); left > 0 {
@@ -313,10 +313,16 @@ func noticeRecord(n Notice, at time.Time, keep bool) Record {
 	return rec
 }
 
-// dropNotice deletes a parked notice from the store with the next flush: if
-// that fails it expires there. Called under the lock.
-func (p *Poller) dropNotice(n Notice) {
+// writeBehind leaves a record, or the deletion of one, to the next flush. It is
+// for what a crash may undo. Called under the lock.
+func (p *Poller) writeBehind(rec Record) {
 	if p.store != nil {
-		p.unpark = append(p.unpark, noticeRecord(n, time.Time{}, false))
+		p.behind = append(p.behind, rec)
 	}
+}
+
+// dropNotice deletes a parked notice from the store: if that fails it expires
+// there. Called under the lock.
+func (p *Poller) dropNotice(n Notice) {
+	p.writeBehind(noticeRecord(n, time.Time{}, false))
 }

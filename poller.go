@@ -66,7 +66,7 @@ type Poller struct {
 	flushing       bool
 	flushed        Stamp
 	dirty          []handle     // records that the store is behind with
-	unpark         []Record     // deletions of notices that wait no more
+	behind         []Record     // what the next flush writes beside jobs: it may be lost in a crash
 	drains         []*endWaiter // who waits for the last job
 	run            *runState
 	over           bool // a Run has returned, and no other has begun

@@ -120,32 +120,38 @@ func (p *Poller) restoreRecord(rec Record) (bool, error) {
 		p.adopt(&s, now, draw)
 		return true, nil
 	case RecordNotice:
-		var n Notice
-		if err := json.Unmarshal(rec.Data, &n); err != nil {
-			return false, fmt.Errorf("jobpoll: stored notice %q cannot be read: %w", rec.ID, err)
-		}
-		normalize(&n.Report)
-		now, draw := p.lock()
-		defer p.unlock()
-		parkedAs := n
-		if n.Key.ID == "" {
-			if k, ok := p.clientKey(n.ClientKey); ok {
-				n.Key = k
-			}
-		}
-		r := p.find(n.Key)
-		switch {
-		case r != nil:
-		case p.early.has(&parkedAs):
-			return false, nil // restored twice
-		default:
-			p.dropEarly(p.early.park(parkedAs, now))
-			return false, nil
-		}
-		p.noticed(r.route, n, p.applyNotice(r, n, now, draw), true)
-		p.dropNotice(parkedAs)
+		return false, p.restoreNotice(rec)
 	}
 	return false, nil
+}
+
+// restoreNotice parks a stored notice again, or applies it to the job that has come meanwhile.
+func (p *Poller) restoreNotice(rec Record) error {
+	var n Notice
+	if err := json.Unmarshal(rec.Data, &n); err != nil {
+		return fmt.Errorf("jobpoll: stored notice %q cannot be read: %w", rec.ID, err)
+	}
+	normalize(&n.Report)
+	now, draw := p.lock()
+	defer p.unlock()
+	parkedAs := n
+	if n.Key.ID == "" {
+		if k, ok := p.clientKey(n.ClientKey); ok {
+			n.Key = k
+		}
+	}
+	r := p.find(n.Key)
+	switch {
+	case r != nil:
+	case p.early.has(&parkedAs):
+		return nil // restored twice
+	default:
+		p.dropEarly(p.early.park(parkedAs, now))
+		return nil
+	}
+	p.noticed(r.route, n, p.applyNotice(r, n, now, draw), true)
+	p.dropNotice(parkedAs)
+	return nil
 }
 
 // adopt makes a stored job a watched one again.
