@@ -53,15 +53,18 @@ func BenchmarkLooksAmong(b *testing.B) {
 	for _, n := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			var looks atomic.Int64
+			begin := make(chan struct{})
 			p, stop := benchPoller(b, func(c *jobpoll.Config) {
 				c.Routes[0].Schedule = jobpoll.Schedule{Delays: []time.Duration{time.Nanosecond}, MinDelay: time.Nanosecond, Jitter: jobpoll.NoJitter}
 				c.Routes[0].Checker = jobpoll.CheckerFunc(func(context.Context, jobpoll.Job) (jobpoll.Report, error) {
+					<-begin // looks without a pause would hold up Watch
 					looks.Add(1)
 					return jobpoll.Report{State: jobpoll.StateRunning}, nil
 				})
 			})
 			defer stop()
 			benchJobs(b, p, n)
+			close(begin)
 			b.ReportAllocs()
 			b.ResetTimer()
 			from := looks.Load()

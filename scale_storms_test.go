@@ -280,7 +280,7 @@ const galeSeeds = 2
 
 func TestEachJobOfAGaleEndsOnce(t *testing.T) {
 	for name, g := range gales {
-		for seed := range uint64(galeSeeds) {
+		for seed := range uint64(scaled(galeSeeds, 1)) {
 			t.Run(fmt.Sprint(name, " ", seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					g := gale{workers: g.workers, budget: g.budget, deaf: g.deaf, d: newDice(seed), unit: time.Second, jobs: scaled(120, 60)}

@@ -10,34 +10,44 @@ import (
 // Each iteration is a child process that lasts some seconds, so that -count is
 // what gives benchstat something to compare.
 
+// size is 10,000 jobs with a look a second for a second; with -short the same
+// rate of looks for a fifth of it.
+func size() (jobs int, rate float64, measured time.Duration) {
+	if testing.Short() {
+		return 2_000, 10_000, time.Second / 5
+	}
+	return 10_000, 10_000, time.Second
+}
+
 func BenchmarkSteady(b *testing.B) {
-	const jobs = 10_000
+	jobs, rate, measured := size()
 	for _, c := range contenders {
 		b.Run(c.name, func(b *testing.B) {
-			l := settings{Rate: jobs}.steadyLoad(jobs)
-			report(b, steadyUnits, order{Contender: c.name, Load: l, Warm: l.Interval, Duration: time.Second})
+			l := settings{Rate: rate}.steadyLoad(jobs)
+			report(b, steadyUnits, order{Contender: c.name, Load: l, Warm: l.Interval, Duration: measured})
 		})
 	}
 }
 
 // BenchmarkSteadyGarbage is the same with checks that allocate as an HTTP answer does.
 func BenchmarkSteadyGarbage(b *testing.B) {
-	const jobs = 10_000
+	jobs, rate, measured := size()
 	for _, name := range []string{"sleep", "workqueue", "heaps", "jobpoll"} {
 		b.Run(name, func(b *testing.B) {
-			s := settings{Rate: jobs, Garbage: 8192}
+			s := settings{Rate: rate, Garbage: 8192}
 			l := s.steadyLoad(jobs)
-			report(b, steadyUnits, order{Contender: name, Load: l, Warm: l.Interval, Duration: time.Second})
+			report(b, steadyUnits, order{Contender: name, Load: l, Warm: l.Interval, Duration: measured})
 		})
 	}
 }
 
-// BenchmarkBurst works off 10,000 jobs that are due in one instant.
+// BenchmarkBurst works off the jobs when all are due in one instant.
 func BenchmarkBurst(b *testing.B) {
+	jobs, _, measured := size()
 	for _, name := range []string{"afterfunc", "workqueue", "heaps", "jobpoll"} {
 		b.Run(name, func(b *testing.B) {
-			l := settings{Jobs: 10_000}.burstLoad()
-			report(b, burstUnits, order{Contender: name, Load: l, Duration: time.Second, Burst: true})
+			l := settings{Jobs: jobs}.burstLoad()
+			report(b, burstUnits, order{Contender: name, Load: l, Duration: measured, Burst: true})
 		})
 	}
 }
