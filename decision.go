@@ -4,41 +4,6 @@ import (
 	"time"
 )
 
-// Plan is a learned schedule of one profile: the ages, rising, at which a look
-// is worth its price. It is immutable and valid from any age, so a late look
-// or a restart needs no correction. Beyond its last age the Schedule's own
-// delays hold.
-type Plan struct {
-	Looks []time.Duration `json:"looks"`
-}
-
-// next gives the first planned age after age. Where looks are dear it skips:
-// at twice the gap every other one.
-func (p *Plan) next(age time.Duration, dear float64) (time.Duration, bool) {
-	if p == nil {
-		return 0, false
-	}
-	lo, hi := 0, len(p.Looks)
-	for lo < hi {
-		if mid := int(uint(lo+hi) >> 1); p.Looks[mid] > age {
-			hi = mid
-		} else {
-			lo = mid + 1
-		}
-	}
-	if lo == len(p.Looks) {
-		return 0, false
-	}
-	if dear > 1 {
-		skip := min(dear-1, float64(len(p.Looks)-1-lo))
-		whole := int(skip)
-		if lo += whole; lo < len(p.Looks)-1 {
-			return p.Looks[lo] + time.Duration((skip-float64(whole))*float64(p.Looks[lo+1]-p.Looks[lo])), true
-		}
-	}
-	return p.Looks[lo], true
-}
-
 // Input is all that a decision depends on.
 type Input struct {
 	Job      Job
@@ -47,7 +12,7 @@ type Input struct {
 	Guidance Guidance
 	// NotBefore is the end of a cool-down that this job has to wait for. Zero: none.
 	NotBefore time.Time
-	// Plan is a learned schedule; nil: the table. The Poller makes none yet.
+	// Plan is a learned schedule; nil: the table.
 	Plan *Plan
 	// Price is how many times dearer than usual a look is now: gaps grow by
 	// its square root. 1 or less, NaN, and infinity: as usual.

@@ -35,9 +35,11 @@ type Schedule struct {
 	// duration, and the look that enters that window is late for its start by
 	// no more. Zero: off. An estimate of the end and a learned Plan go first.
 	NearEnd time.Duration `json:"near_end,omitempty"`
-	// PollCost is the price of one look in time of delay, for which a Plan is
-	// made. The Poller makes no plans yet: until it does, this only is checked.
-	// Zero: 2 s.
+	// PollCost is the price of one look in time of delay: a Plan makes
+	// PollCost·(looks) + delay least. A quarter of it gives half the delay for
+	// twice the looks, and four times as much twice the delay for half the looks.
+	// Take 0.5 s where looks are cheap and a user waits, 10 s where the account's
+	// rate is scarce. Zero: 2 s.
 	PollCost time.Duration `json:"poll_cost,omitempty"`
 	// MinDelay is the least gap between an answer and the next look of the
 	// same job. Zero: 1 s.
@@ -48,7 +50,9 @@ type Schedule struct {
 	// where hardly a job ends. Zero: none.
 	MaxDelay time.Duration `json:"max_delay,omitempty"`
 	// Jitter spreads each delay by ± this part of it, never under a floor and
-	// never over the cap. Zero: 0.2; NoJitter: none; else 0 to 1.
+	// never over the cap. A planned look is moved by half of that part, at most a
+	// tenth, of the smaller of the gaps before and after it. Zero: 0.2; NoJitter:
+	// none; else 0 to 1.
 	Jitter float64 `json:"jitter,omitempty"`
 }
 
@@ -160,7 +164,11 @@ func (s *Schedule) decide(q *question) choice {
 
 	p := s.pace(q, age)
 	delay, ceiling, cause := s.base(q, &p, age+last)
-	delay = s.jitter(min(delay, ceiling), ceiling, q.rand)
+	if p.room >= 0 {
+		delay = s.around(delay, p.room, q.rand)
+	} else {
+		delay = s.jitter(min(delay, ceiling), ceiling, q.rand)
+	}
 	if cause == CauseBackoff && delay > p.base {
 		delay = t.stride(delay, age+last, p.base)
 	}
@@ -186,8 +194,9 @@ func (s *Schedule) decide(q *question) choice {
 // guidance, price and MaxDelay.
 type pace struct {
 	base, limit time.Duration
-	guided      bool    // base is the guidance's First
-	dear        float64 // by how much the price stretches
+	guided      bool          // base is the guidance's First
+	dear        float64       // by how much the price stretches
+	room        time.Duration // how far jitter may move a planned look; negative: it is none
 }
 
 func (p *pace) step() time.Duration { return min(p.base, p.limit) }
@@ -211,7 +220,7 @@ func (s *Schedule) pace(q *question, age time.Duration) pace {
 	if g.First > 0 {
 		p.base, p.guided = g.First, true
 	}
-	p.dear = 1
+	p.dear, p.room = 1, -1
 	if q.price > 1 && q.price <= math.MaxFloat64 {
 		p.dear = math.Sqrt(q.price)
 		p.base, p.limit = stretch(p.base, p.dear), stretch(p.limit, p.dear)
@@ -254,14 +263,20 @@ func (s *Schedule) base(q *question, p *pace, age time.Duration) (time.Duration,
 	}
 	if t.State == StateRunning && t.FinishAt != 0 {
 		if left := t.FinishAt.Sub(t.LastAt); left > 0 {
-			if t.FinishTold {
-				return left, p.limit, CauseEta
+			if d, room, ok := q.plan.estimated(t.FinishTold, left, p.dear*p.dear); ok {
+				p.room = room
+				if t.FinishTold {
+					return d, p.limit, CauseEta
+				}
+				return d, p.limit, CauseProgress
 			}
-			return left, p.limit, CauseProgress
 		}
 	}
-	if next, ok := q.plan.next(age, p.dear); ok {
-		return next - age, never, CausePlan
+	if q.plan != nil {
+		if d, room, ok := q.plan.ask(t, age, p.dear); ok {
+			p.room = room
+			return d, never, CausePlan
+		}
 	}
 	if t.Looks == 0 && p.guided {
 		// What the provider's page says of the first look is not cut at the cap.
@@ -346,6 +361,13 @@ func (s *Schedule) top() time.Duration {
 	return d
 }
 
+func (s *Schedule) pollCost() time.Duration {
+	if s.PollCost > 0 {
+		return s.PollCost
+	}
+	return DefaultPollCost
+}
+
 func (s *Schedule) minDelay() time.Duration {
 	if s.MinDelay > 0 {
 		return s.MinDelay
@@ -384,6 +406,13 @@ func (s *Schedule) jitter(d, ceiling time.Duration, rnd float64) time.Duration {
 	down := j * float64(d)
 	up := min(down, float64(ceiling-d))
 	return min(plus(d, time.Duration(unit(rnd)*(up+down)-down)), ceiling)
+}
+
+// around spreads a planned look over the room on both sides: at the jitter of
+// 0.2 that is the default all of it, at more no further.
+func (s *Schedule) around(d, room time.Duration, rnd float64) time.Duration {
+	part := min(s.jitterPart()/DefaultJitter, 1)
+	return plus(d, time.Duration(part*(2*unit(rnd)-1)*float64(room)))
 }
 
 // lift is the jitter above a floor, which must not go below it.

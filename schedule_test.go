@@ -220,14 +220,14 @@ func TestPlanLookup(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{0: 10 * sec, 10*sec - 1: 10 * sec, 10 * sec: 20 * sec, 20 * sec: 30 * sec, 30*sec - 1: 30 * sec} {
 		got, ok := p.next(age, 1)
 		require.True(t, ok)
-		require.Equal(t, want, got)
+		require.Equal(t, want, got.at)
 	}
 	_, ok := p.next(30*sec, 1)
 	require.False(t, ok)
 	for dear, want := range map[float64]time.Duration{1: 10 * sec, 1.5: 15 * sec, 2: 20 * sec, 3.5: 25 * sec, 4: 30 * sec, 1e150: 30 * sec} {
 		got, ok := p.next(0, dear)
 		require.True(t, ok)
-		require.Equal(t, want, got, "%v times the gap", dear)
+		require.Equal(t, want, got.at, "%v times the gap", dear)
 	}
 	_, ok = (*Plan)(nil).next(0, 1)
 	require.False(t, ok)

@@ -1,5 +1,5 @@
 // Package durations remembers how long jobs take, for each profile of each
-// family, in a bounded amount of memory.
+// family, in a bounded amount of memory, and makes plans of it.
 package durations
 
 import (
@@ -12,42 +12,69 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/jobpoll/jobpoll/internal/plan"
 )
 
 const (
 	// DefaultProfiles is how many profiles a Table holds by default.
 	DefaultProfiles = 4096
+	// Enough is how many jobs of a profile or its family must have ended before
+	// there is a plan.
+	Enough = 5
 	// maxName bounds a name, in bytes: names come from outside.
 	maxName = 256
 )
 
-// Table holds the seen durations of up to a fixed number of profiles; the one
-// that was not observed for the longest goes first. A profile takes between
-// 0.5 and 3.5 KB. It is safe for use by several goroutines at once.
+// Sample is one job that is no longer watched. Durations are ages: times since
+// the job was submitted. Negative counts as zero, more than Max as Max.
+type Sample struct {
+	Family, Profile string
+	// The job ended after After and at the latest at By; exactly there where the
+	// two are equal. Ends in the wrong order are swapped.
+	After, By time.Duration
+	// Unfinished: the watch was given up at After; By is not looked at.
+	Unfinished bool
+	// Running is the age at which the job was seen to start; zero: not known.
+	Running time.Duration
+	// Told and Moved are an estimate of the provider and one from progress.
+	Told, Moved Estimate
+	// At is when this was learned.
+	At time.Time
+}
+
+// Estimate is that at age Age the job was said to take Left longer; a Left of
+// zero is none.
+type Estimate struct{ Age, Left time.Duration }
+
+// Terms are what a plan is made for, in seconds.
+type Terms struct {
+	Cost     float64 // of one look
+	MaxDelay float64 // zero: none
+}
+
+// Table holds the seen durations of up to a fixed number of profiles and
+// families; the one that was not observed for the longest goes first. A profile
+// takes between 1 and 10 KB. It is safe for use by several goroutines at once.
 type Table struct {
-	mu    sync.Mutex
-	limit int
-	rows  map[name]*list.Element
-	used  list.List // of *row, most recently observed in front
+	mu       sync.Mutex
+	profiles lru
+	families lru // under the name of an empty profile
 }
 
 type name struct{ family, profile string }
 
-type row struct {
-	name  name
-	count uint64
-	last  time.Time
-	hist  histogram
-}
-
-// Profile is what is known of one profile. Percentiles are of all durations
-// seen; for intervals they are estimates.
+// Profile is what is known of one profile. Percentiles are of the latest jobs,
+// a few hundred at most; for intervals they are estimates.
 type Profile struct {
 	Family, Profile    string
-	Count              uint64
+	Count              uint64 // of jobs that ended
 	P10, P50, P90, P99 time.Duration
 	Last               time.Time // the latest observation
 }
+
+// maxFamilies bounds the families. They are named by configuration.
+const maxFamilies = 256
 
 // New returns an empty Table of at most limit profiles; zero and negative mean
 // DefaultProfiles.
@@ -55,61 +82,56 @@ func New(limit int) *Table {
 	if limit <= 0 {
 		limit = DefaultProfiles
 	}
-	return &Table{limit: limit, rows: make(map[name]*list.Element)}
+	return &Table{profiles: newLRU(limit), families: newLRU(min(limit, maxFamilies))}
 }
 
-// Observe records that a job of this profile took more than lo and at most hi;
-// a point where the two are equal. Negative counts as zero, more than Max as
-// Max, and ends in the wrong order are swapped. at is when this was learned.
+// Observe takes in that a job of this profile took more than lo and at most hi.
 func (t *Table) Observe(family, profile string, lo, hi time.Duration, at time.Time) {
-	if lo > hi {
-		lo, hi = hi, lo
-	}
+	t.Learn(Sample{Family: family, Profile: profile, After: lo, By: hi, At: at})
+}
+
+// Learn takes a Sample in.
+func (t *Table) Learn(s Sample) {
+	key := name{bounded(s.Family), bounded(s.Profile)}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.families.use(name{family: key.family}).learnAge(&s)
+	t.profiles.use(key).learn(&s)
+}
+
+// Plan gives the plan of a profile for the terms; nil while too little is known.
+// It is made anew when enough was seen since the last one.
+func (t *Table) Plan(family, profile string, terms Terms) *plan.Set {
 	key := name{bounded(family), bounded(profile)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := t.row(key)
-	r.count++
-	if at.After(r.last) {
-		r.last = at
+	parent := t.families.find(name{family: key.family})
+	r := t.profiles.find(key)
+	if r == nil {
+		if r = parent; r == nil {
+			return nil
+		}
+		parent = nil
 	}
-	r.hist.add(lo, hi)
-}
-
-// row finds or makes the row of a profile and marks it as used.
-func (t *Table) row(key name) *row {
-	if e := t.rows[key]; e != nil {
-		t.used.MoveToFront(e)
-		return e.Value.(*row)
-	}
-	if t.used.Len() >= t.limit {
-		oldest := t.used.Back()
-		delete(t.rows, oldest.Value.(*row).name)
-		t.used.Remove(oldest)
-	}
-	// A clone, so that no larger string of the caller stays alive.
-	key = name{strings.Clone(key.family), strings.Clone(key.profile)}
-	r := &row{name: key}
-	t.rows[key] = t.used.PushFront(r)
-	return r
+	return r.plan(parent, terms)
 }
 
 // Len returns how many profiles the table holds.
 func (t *Table) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.used.Len()
+	return t.profiles.used.Len()
 }
 
 // Lookup returns what is known of one profile. It does not count as a use.
 func (t *Table) Lookup(family, profile string) (Profile, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.rows[name{bounded(family), bounded(profile)}]
-	if e == nil {
+	r := t.profiles.find(name{bounded(family), bounded(profile)})
+	if r == nil {
 		return Profile{}, false
 	}
-	return e.Value.(*row).summary(), true
+	return r.summary(), true
 }
 
 // Profiles goes over all profiles, sorted by family and profile, as they were
@@ -126,8 +148,8 @@ func (t *Table) Profiles() iter.Seq[Profile] {
 
 func (t *Table) snapshot() []Profile {
 	t.mu.Lock()
-	all := make([]Profile, 0, t.used.Len())
-	for e := t.used.Front(); e != nil; e = e.Next() {
+	all := make([]Profile, 0, t.profiles.used.Len())
+	for e := t.profiles.used.Front(); e != nil; e = e.Next() {
 		all = append(all, e.Value.(*row).summary())
 	}
 	t.mu.Unlock()
@@ -137,11 +159,41 @@ func (t *Table) snapshot() []Profile {
 	return all
 }
 
-func (r *row) summary() Profile {
-	return Profile{
-		Family: r.name.family, Profile: r.name.profile, Count: r.count, Last: r.last,
-		P10: r.hist.quantile(0.10), P50: r.hist.quantile(0.50), P90: r.hist.quantile(0.90), P99: r.hist.quantile(0.99),
+// lru is rows by name, bounded in number.
+type lru struct {
+	limit int
+	rows  map[name]*list.Element
+	used  *list.List // of *row, most recently observed in front
+}
+
+func newLRU(limit int) lru {
+	return lru{limit: limit, rows: make(map[name]*list.Element), used: list.New()}
+}
+
+// use finds or makes the row of a name and marks it as used.
+func (l *lru) use(key name) *row {
+	if e := l.rows[key]; e != nil {
+		l.used.MoveToFront(e)
+		return e.Value.(*row)
 	}
+	if l.used.Len() >= l.limit {
+		oldest := l.used.Back()
+		delete(l.rows, oldest.Value.(*row).name)
+		l.used.Remove(oldest)
+	}
+	// A clone, so that no larger string of the caller stays alive.
+	key = name{strings.Clone(key.family), strings.Clone(key.profile)}
+	r := &row{name: key}
+	l.rows[key] = l.used.PushFront(r)
+	return r
+}
+
+// find gives the row of a name, nil if there is none.
+func (l *lru) find(key name) *row {
+	if e := l.rows[key]; e != nil {
+		return e.Value.(*row)
+	}
+	return nil
 }
 
 // bounded cuts an overlong name; a hash keeps two that begin alike apart.
@@ -153,4 +205,14 @@ func bounded(s string) string {
 	_, _ = h.Write([]byte(s))
 	sum := "#" + strconv.FormatUint(h.Sum64(), 16)
 	return strings.ToValidUTF8(s[:maxName-len(sum)], "") + sum
+}
+
+// Resets tells how often drift was seen in the durations of a profile.
+func (t *Table) Resets(family, profile string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.profiles.find(name{bounded(family), bounded(profile)}); r != nil {
+		return int(r.age.resets)
+	}
+	return 0
 }

@@ -1,0 +1,137 @@
+package durations
+
+import (
+	"math"
+	"time"
+
+	"github.com/jobpoll/jobpoll/internal/plan"
+)
+
+const unit = plan.Unit
+
+// row is what is known of one profile, or of all of a family.
+type row struct {
+	name    name
+	last    time.Time
+	age     series // from submission to the end
+	running series // from the start to the end
+	told    guess  // what the provider's estimates are worth
+	moved   guess  // what those drawn from progress are worth
+	// runs is how much better running tells the end than age does, as a decayed
+	// sum of log scores.
+	runs float32
+
+	made  *plan.Set // the latest plan
+	terms Terms     // that it was made for
+	since int       // what was seen since
+}
+
+// guess is the errors of one kind of estimate: the actual over the told time
+// left, in Units, and its lead over the learned durations.
+type guess struct {
+	errors series
+	lead   float32
+}
+
+// learnAge takes in the total duration only.
+func (r *row) learnAge(s *Sample) span {
+	if s.At.After(r.last) {
+		r.last = s.At
+	}
+	seen := spanOf(s.After, s.By)
+	if s.Unfinished {
+		seen = over(s.After)
+	}
+	r.age.add(seen)
+	r.since++
+	return seen
+}
+
+// learn takes in all of a sample. What is compared is compared before it is
+// learned.
+func (r *row) learn(s *Sample) {
+	seen := spanOf(s.After, s.By)
+	if s.Unfinished {
+		seen = over(s.After)
+	}
+	if s.Running > 0 && s.Running <= Max {
+		run := seen.since(s.Running)
+		lead(&r.runs, r.running.chance(run, 0), r.age.chance(seen, s.Running.Seconds()))
+		r.running.add(run)
+	}
+	r.told.learn(s.Told, seen, &r.age)
+	r.moved.learn(s.Moved, seen, &r.age)
+	r.learnAge(s)
+}
+
+func (g *guess) learn(e Estimate, seen span, age *series) {
+	if e.Left <= 0 || e.Age < 0 || secondsOf(e.Age) > seen.hi {
+		return
+	}
+	actual := seen.since(e.Age).of(e.Left)
+	lead(&g.lead, g.errors.chance(actual, 0), age.chance(seen, e.Age.Seconds()))
+	g.errors.add(actual)
+}
+
+const (
+	// forget is the decay of a lead, and ahead the lead that decides.
+	forget = 0.95
+	ahead  = 1
+)
+
+// lead moves a decayed sum of log scores; a chance below zero is not known.
+func lead(sum *float32, mine, other float64) {
+	if mine < 0 || other < 0 {
+		return
+	}
+	const least = 1e-3
+	*sum = *sum*forget + float32(math.Log(max(mine, least)/max(other, least)))
+}
+
+// plan gives the plan of a row; parent is its family, if any.
+func (r *row) plan(parent *row, terms Terms) *plan.Set {
+	if r.made != nil && r.terms == terms && r.since < max(1, int(r.age.weight()/10)) {
+		return r.made
+	}
+	known := r.age.count
+	var prior *curve
+	if parent != nil {
+		known = max(known, parent.age.count)
+		prior = parent.age.curve(nil)
+	}
+	if known < Enough {
+		return nil
+	}
+	ages, alive := r.age.fit(prior)
+	set := &plan.Set{Age: plan.Build(ages, alive, terms.Cost, terms.MaxDelay)}
+	if set.Age == nil {
+		return nil
+	}
+	if r.running.count >= Enough && r.runs > ahead {
+		ages, alive := r.running.fit(nil)
+		set.Running = plan.Build(ages, alive, terms.Cost, terms.MaxDelay)
+	}
+	set.Told, set.Moved = r.told.plan(terms), r.moved.plan(terms)
+	r.made, r.terms, r.since = set, terms, 0
+	return set
+}
+
+func (g *guess) plan(terms Terms) plan.Guess {
+	if g.errors.count < Enough {
+		return plan.Guess{}
+	}
+	if g.lead < -ahead {
+		return plan.Guess{Worse: true}
+	}
+	ages, alive := g.errors.fit(nil)
+	return plan.Guess{Errors: plan.BuildGuess(ages, alive, terms.Cost)}
+}
+
+func (r *row) summary() Profile {
+	p := Profile{Family: r.name.family, Profile: r.name.profile, Count: r.age.count, Last: r.last}
+	c := r.age.curve(nil)
+	for q, to := range map[float64]*time.Duration{0.10: &p.P10, 0.50: &p.P50, 0.90: &p.P90, 0.99: &p.P99} {
+		*to = durationOf(c.quantile(q))
+	}
+	return p
+}

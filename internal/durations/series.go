@@ -1,0 +1,78 @@
+package durations
+
+import "math"
+
+const (
+	// keep is how many of the latest spans stay as they were seen. They are
+	// spread anew with each fit, by what is known then; older ones are spread
+	// once, over the bins of the histogram.
+	keep = 48
+	// memory is after how many jobs one counts 1/e of a new one.
+	memory = 200
+)
+
+// series is one duration of one profile: the latest spans, and a decayed
+// histogram of those before. Its zero value is empty.
+type series struct {
+	count  uint64 // jobs that ended
+	recent []span // the oldest first
+	slow   histogram
+	drift  float32 // the sum of the test for drift
+	rise   uint32  // for how many jobs it has been above zero
+	resets uint32  // how often it has struck
+
+	fitted curve // the latest fit
+	since  int   // what was seen since
+}
+
+var fade = math.Exp(-1.0 / memory)
+
+// add takes a span in.
+func (s *series) add(v span) {
+	s.watch(v)
+	s.slow.decay(float32(fade))
+	if len(s.recent) == keep {
+		s.slow.add(s.recent[0], math.Pow(fade, keep), &s.fitted)
+		copy(s.recent, s.recent[1:])
+		s.recent = s.recent[:keep-1]
+	}
+	s.recent = append(s.recent, v)
+	if !v.censored() {
+		s.count++
+	}
+	s.since++
+}
+
+// weight is the number of jobs known, each by what it still counts.
+func (s *series) weight() float64 {
+	n := len(s.recent)
+	return s.slow.total() + (1-math.Pow(fade, float64(n)))/(1-fade)
+}
+
+// curve is the distribution as of the latest tenth of what is known.
+func (s *series) curve(prior *curve) *curve {
+	if s.count == 0 {
+		return nil
+	}
+	if s.fitted.empty() || s.since >= max(1, int(s.weight()/10)) {
+		s.fit(prior)
+	}
+	return &s.fitted
+}
+
+// chance is the part of those that take longer than after which end within
+// the span; negative while too little is known.
+func (s *series) chance(v span, after float64) float64 {
+	if s.count < Enough {
+		return -1
+	}
+	c := s.curve(nil)
+	if v.lo == v.hi { // about there
+		v.lo, v.hi = v.lo*0.98, v.hi*1.02
+	}
+	rest := c.at(after)
+	if rest <= 0 {
+		return 0
+	}
+	return min(max(c.mass(max(float64(v.lo), after), float64(v.hi))/rest, 0), 1)
+}

@@ -1,0 +1,308 @@
+package plan
+
+import (
+	"math"
+	"sync"
+)
+
+const (
+	// MaxAges bounds a Table.
+	MaxAges = 256
+	// fine is into how many steps the time between two ages is cut to find the
+	// best looks.
+	fine = 8
+	// Levels is how many prices a Table is solved for: 1, 4, 16, 64, and 256
+	// times its cost. Gaps grow with the root of the price, so they double from one
+	// level to the next, and between two levels the gap is interpolated.
+	Levels = 5
+	// spread is the jitter of a look, as part of the gap before it.
+	spread = 0.1
+	// late is the chance of a job that waits longer than MaxDelay which a gap
+	// may take.
+	late = 0.01
+)
+
+// Table is the optimal schedule of one distribution: for each of its ages the
+// age of the next look. It is plain data and immutable once built, so it is
+// safe for concurrent use.
+//
+// A Table may be made in units of its own (an age of 1 being a told time left,
+// say); the price then carries the scale.
+type Table struct {
+	// Cost is the price of one look, in units of Ages.
+	Cost float64 `json:"cost"`
+	// MaxDelay is the latency that no gap may exceed but with a chance of 1 %.
+	// Zero: none.
+	MaxDelay float64 `json:"max_delay,omitempty"`
+	// Ages rise strictly from zero. Alive is the chance to take longer, Area
+	// its integral up to that age.
+	Ages  []float32 `json:"ages"`
+	Alive []float32 `json:"alive"`
+	Area  []float32 `json:"area"`
+	// Next has for each price level and age that of the next look, counted in
+	// eighths of the way from one age to the next.
+	Next [Levels][]uint16 `json:"next"`
+}
+
+// Build solves a distribution: alive[i] is the chance to take longer than
+// ages[i]. ages must rise strictly from zero, at most MaxAges of them, and
+// alive must not rise. It gives nil for anything else, and for a cost that is
+// no positive number.
+func Build(ages, alive []float64, cost, maxDelay float64) *Table {
+	n := len(ages)
+	if n < 2 || n > MaxAges || len(alive) != n || !(cost > 0) || math.IsInf(cost, 0) || !proper(ages, alive) {
+		return nil
+	}
+	t := &Table{Cost: cost, Ages: narrow(ages), Alive: narrow(alive)}
+	if maxDelay > 0 {
+		t.MaxDelay = maxDelay
+	}
+	for i := 1; i < n; i++ {
+		if t.Ages[i] <= t.Ages[i-1] {
+			return nil // too close to be told apart
+		}
+	}
+	t.Area = make([]float32, n)
+	area := 0.0
+	for i := 1; i < n; i++ {
+		area += (alive[i-1] + alive[i]) / 2 * (ages[i] - ages[i-1])
+		t.Area[i] = float32(area)
+	}
+	w := workshops.Get().(*workshop)
+	defer workshops.Put(w)
+	w.cut(ages, alive)
+	flat := make([]uint16, Levels*n)
+	for level := range Levels {
+		c := cost * float64(uint(1)<<(2*level))
+		w.solver.Solve(w.ages, w.alive, c, c+2*math.Sqrt(c*ages[n-1]), w.next)
+		t.Next[level], flat = flat[:n:n], flat[n:]
+		for i := range n {
+			t.Next[level][i] = w.next[i*fine]
+		}
+	}
+	return t
+}
+
+// workshop is the scratch space of Build.
+type workshop struct {
+	solver      Solver
+	ages, alive []float64
+	next        []uint16
+}
+
+var workshops = sync.Pool{New: func() any { return new(workshop) }}
+
+// cut lists the ages and the steps between them.
+func (w *workshop) cut(ages, alive []float64) {
+	n := (len(ages)-1)*fine + 1
+	if cap(w.ages) < n {
+		w.ages, w.alive, w.next = make([]float64, n), make([]float64, n), make([]uint16, n)
+	}
+	w.ages, w.alive, w.next = w.ages[:n], w.alive[:n], w.next[:n]
+	for i := range len(ages) - 1 {
+		for j := range fine {
+			part := float64(j) / fine
+			w.ages[i*fine+j] = ages[i] + part*(ages[i+1]-ages[i])
+			w.alive[i*fine+j] = alive[i] + part*(alive[i+1]-alive[i])
+		}
+	}
+	w.ages[n-1], w.alive[n-1] = ages[len(ages)-1], alive[len(ages)-1]
+}
+
+func proper(ages, alive []float64) bool {
+	if ages[0] != 0 {
+		return false
+	}
+	for i := range ages {
+		if !(alive[i] >= 0 && alive[i] <= 1) || math.IsInf(ages[i], 0) {
+			return false
+		}
+		if i > 0 && !(ages[i] > ages[i-1] && alive[i] <= alive[i-1]) {
+			return false
+		}
+	}
+	return true
+}
+
+func narrow(v []float64) []float32 {
+	out := make([]float32, len(v))
+	for i, x := range v {
+		out[i] = float32(x)
+	}
+	return out
+}
+
+// Valid reports whether a Table that was read from outside can be used.
+func (t *Table) Valid() bool {
+	n := len(t.Ages)
+	if n < 2 || n > MaxAges || len(t.Alive) != n || len(t.Area) != n || !(t.Cost > 0) || math.IsInf(t.Cost, 0) || !(t.MaxDelay >= 0) || t.Ages[0] != 0 {
+		return false
+	}
+	for i := range n {
+		if !(t.Alive[i] >= 0 && t.Alive[i] <= 1) || math.IsInf(float64(t.Ages[i]), 0) || !(t.Area[i] >= 0 && t.Area[i] <= t.Ages[i]*1.001) {
+			return false
+		}
+		if i > 0 && !(t.Ages[i] > t.Ages[i-1] && t.Alive[i] <= t.Alive[i-1] && t.Area[i] >= t.Area[i-1]) {
+			return false
+		}
+	}
+	for _, next := range t.Next {
+		if len(next) != n {
+			return false
+		}
+		for i, j := range next {
+			if int(j) > (n-1)*fine || int(j) <= i*fine && i < n-1 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Look gives the age of the next look after one at age, which may be any
+// number that is not negative, and the gap that is planned after it. price is
+// how many times dearer than Cost a look is; 1 or less counts as 1.
+func (t *Table) Look(age, price float64) (next, gap float64) {
+	if t.Beyond(age) {
+		next = age + t.tail(age, price)
+		return next, t.tail(next, price)
+	}
+	i := t.index(age)
+	part := float64((float32(age) - t.Ages[i]) / (t.Ages[i+1] - t.Ages[i]))
+	level, between := 0, 0.0
+	if price > 1 {
+		level, between = levels(price)
+	}
+	next, gap = t.at(level, i, part)
+	switch {
+	case level == Levels-1 && between > 0:
+		dear := math.Exp2(between)
+		next, gap = age+(next-age)*dear, gap*dear
+	case between > 0:
+		n, g := t.at(level+1, i, part)
+		next, gap = next+between*(n-next), gap+between*(g-gap)
+	}
+	if t.MaxDelay > 0 {
+		if latest := t.latest(i, age); next > latest {
+			next = age + (latest-age)/(1+spread) // so that jitter stays within
+		}
+	}
+	return next, gap
+}
+
+// Beyond reports whether age lies beyond all that was planned for.
+func (t *Table) Beyond(age float64) bool { return age >= float64(t.Ages[len(t.Ages)-1]) }
+
+// levels gives the level of a price and how far it is to the next, in doublings
+// of the gap.
+func levels(price float64) (level int, between float64) {
+	x := min(math.Log2(price)/2, 20)
+	level = min(int(x), Levels-1)
+	return level, x - float64(level)
+}
+
+// at gives the look after one at the given part of the way from the age i to
+// the next, and the gap after it.
+func (t *Table) at(level, i int, part float64) (next, gap float64) {
+	table := t.Next[level]
+	x := t.follow(table, i, part)
+	next = t.ageOf(x)
+	k := int(x / fine)
+	if k >= len(table)-1 {
+		return next, t.tail(next, 1)
+	}
+	return next, t.ageOf(t.follow(table, k, x/fine-float64(k))) - next
+}
+
+// follow interpolates between the looks that follow the ages i and i+1.
+func (t *Table) follow(table []uint16, i int, part float64) float64 {
+	a := float64(table[i])
+	if i+2 >= len(table) {
+		return a
+	}
+	return a + part*(float64(table[i+1])-a)
+}
+
+// ageOf is the age of a place in Next.
+func (t *Table) ageOf(x float64) float64 {
+	i := int(x / fine)
+	if i >= len(t.Ages)-1 {
+		return float64(t.Ages[len(t.Ages)-1])
+	}
+	a := float64(t.Ages[i])
+	return a + (x/fine-float64(i))*(float64(t.Ages[i+1])-a)
+}
+
+// tail is the gap where nothing is known, but that the job takes longer than
+// anything seen: the rule that costs at most twice what the best one for a
+// known bound does, whatever the duration.
+func (t *Table) tail(age, price float64) float64 {
+	gap := 2 * math.Sqrt(t.Cost*max(price, 1)*max(age, t.Cost))
+	if t.MaxDelay > 0 {
+		gap = min(gap, t.MaxDelay)
+	}
+	return gap
+}
+
+// latest is the last age at which a look after one at age keeps MaxDelay.
+func (t *Table) latest(i int, age float64) float64 {
+	least := float32((1 - late) * t.alive(age))
+	for i+1 < len(t.Alive)-1 && t.Alive[i+1] >= least {
+		i++
+	}
+	return max(float64(t.Ages[i]), age) + t.MaxDelay
+}
+
+// index gives the i for which Ages[i] <= age < Ages[i+1].
+func (t *Table) index(age float64) int {
+	a := float32(age)
+	lo, hi := 0, len(t.Ages)-1
+	for hi-lo > 1 {
+		if mid := int(uint(lo+hi) >> 1); t.Ages[mid] <= a {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// alive is the chance to take longer than age.
+func (t *Table) alive(age float64) float64 {
+	s, _ := t.curve(age)
+	return s
+}
+
+// curve gives the chance to take longer than age and its integral. Beyond the
+// last age the chance falls with the root of the age, which is the law that
+// fits the gaps of the tail.
+func (t *Table) curve(age float64) (alive, area float64) {
+	last := len(t.Ages) - 1
+	if end := float64(t.Ages[last]); age >= end {
+		root := math.Sqrt(end / age)
+		s := float64(t.Alive[last])
+		return s * root, float64(t.Area[last]) + 2*s*end*(1/root-1)
+	}
+	i := t.index(age)
+	a, b := float64(t.Ages[i]), float64(t.Ages[i+1])
+	sa, sb := float64(t.Alive[i]), float64(t.Alive[i+1])
+	part := (age - a) / (b - a)
+	s := sa + part*(sb-sa)
+	return s, float64(t.Area[i]) + (sa+s)/2*(age-a)
+}
+
+// Worth is the delay that can be expected to have accrued by now, for a job
+// that was seen unfinished at age last: what a look now would put an end to.
+// Among jobs that are due the one of greatest Worth goes first.
+func (t *Table) Worth(last, now float64) float64 {
+	if !(now > last) {
+		return 0
+	}
+	last = max(last, 0)
+	s, a := t.curve(last)
+	if s <= 0 { // longer than anything seen
+		return (now - last) * (1 - math.Sqrt(max(last, t.Cost)/max(now, t.Cost)))
+	}
+	_, b := t.curve(now)
+	return max((now-last)-(b-a)/s, 0)
+}
