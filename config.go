@@ -34,6 +34,20 @@ type Config struct {
 	Hooks Hooks
 	// Store keeps jobs and outcomes. Nil: they live as long as the Poller.
 	Store Store
+	// Retention is how long the Store keeps a job after OnStop took its outcome,
+	// so that it is neither watched nor told again. Zero: 30 days. Negative is
+	// refused.
+	Retention time.Duration
+	// Owner is the name under which Run takes the lease of a Store that is a
+	// Leaser. Empty: a random one, so that after a crash the next process waits
+	// until the lease has lapsed. With a name that stays the same it goes on at
+	// once; two processes with one name at the same time would both poll.
+	Owner string
+	// LeaseTTL is how long the lease lasts without being renewed, which happens
+	// three times in it: how long jobs are without an owner after a crash. Zero:
+	// 30 s. Negative: no lease is asked for, and it is for you to see to it that
+	// one process runs on the Store.
+	LeaseTTL time.Duration
 	// Clock is the time that everything runs on. Nil: package time.
 	Clock Clock
 	// Rand gives random numbers in [0, 1) for jitter. Nil: math/rand/v2. It
@@ -118,6 +132,9 @@ func (cfg *Config) faults() []error {
 	}
 	if cfg.ShutdownGrace < 0 {
 		all = append(all, configError("Config.ShutdownGrace", "%v is negative; zero cancels at once", cfg.ShutdownGrace))
+	}
+	if cfg.Retention < 0 {
+		all = append(all, configError("Config.Retention", "%v is negative; zero means %v", cfg.Retention, DefaultRetention))
 	}
 	all = append(all, cfg.Stop.faults("Config.Stop")...)
 	accounts := map[*Budget]bool{nil: true} // each is told once, not by every node

@@ -207,6 +207,12 @@ func (p *Poller) storeOutcome(ctx context.Context, r *record) bool {
 
 // tellOutcome calls OnStop. Called under the lock, which it releases.
 func (p *Poller) tellOutcome(ctx context.Context, r *record) bool {
+	if now := p.laterNow(); !p.tenancy.sure(now) { // another owner may be telling it
+		r.served = false
+		p.retries.Set(r.slot, int64(now.Add(p.tenancy.pause())))
+		p.mu.Unlock()
+		return false
+	}
 	cb := p.callbacks.merge(r.route.Callbacks)
 	o := *r.outcome
 	attempt := int(r.attempts) + 1

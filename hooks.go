@@ -35,6 +35,12 @@ type Hooks struct {
 	Panicked func(PanicEvent)
 	// StoreFailed is called when the Store has returned an error.
 	StoreFailed func(StoreEvent)
+	// StoreChanged is called when the Store has begun to fail, and when it works
+	// again.
+	StoreChanged func(StoreHealth)
+	// OwnerChanged is called when this Poller has become the owner of its Store,
+	// and when it waits because another one is.
+	OwnerChanged func(OwnerEvent)
 	// Delivered is called after each call of OnStop.
 	Delivered func(DeliverEvent)
 	// ClockJumped is called when wall time and elapsed time have come apart: a
@@ -158,6 +164,14 @@ type StoreEvent struct {
 	Err error
 }
 
+// OwnerEvent tells who is the owner of the Store.
+type OwnerEvent struct {
+	// Owner tells that it is this Poller, which is called Name (Config.Owner).
+	Owner bool
+	Name  string
+	At    time.Time
+}
+
 // DeliverEvent is one call of OnStop.
 type DeliverEvent struct {
 	Key    Key
@@ -179,17 +193,19 @@ type JumpEvent struct {
 // A panic in a keeps b from being called for that event.
 func JoinHooks(a, b Hooks) Hooks {
 	return Hooks{
-		Looked:      joinHook(a.Looked, b.Looked),
-		Scheduled:   joinHook(a.Scheduled, b.Scheduled),
-		Stopped:     joinHook(a.Stopped, b.Stopped),
-		RateLimited: joinHook(a.RateLimited, b.RateLimited),
-		Noticed:     joinHook(a.Noticed, b.Noticed),
-		Late:        joinHook(a.Late, b.Late),
-		UnknownWord: joinHook(a.UnknownWord, b.UnknownWord),
-		Panicked:    joinHook(a.Panicked, b.Panicked),
-		StoreFailed: joinHook(a.StoreFailed, b.StoreFailed),
-		Delivered:   joinHook(a.Delivered, b.Delivered),
-		ClockJumped: joinHook(a.ClockJumped, b.ClockJumped),
+		Looked:       joinHook(a.Looked, b.Looked),
+		Scheduled:    joinHook(a.Scheduled, b.Scheduled),
+		Stopped:      joinHook(a.Stopped, b.Stopped),
+		RateLimited:  joinHook(a.RateLimited, b.RateLimited),
+		Noticed:      joinHook(a.Noticed, b.Noticed),
+		Late:         joinHook(a.Late, b.Late),
+		UnknownWord:  joinHook(a.UnknownWord, b.UnknownWord),
+		Panicked:     joinHook(a.Panicked, b.Panicked),
+		StoreFailed:  joinHook(a.StoreFailed, b.StoreFailed),
+		StoreChanged: joinHook(a.StoreChanged, b.StoreChanged),
+		OwnerChanged: joinHook(a.OwnerChanged, b.OwnerChanged),
+		Delivered:    joinHook(a.Delivered, b.Delivered),
+		ClockJumped:  joinHook(a.ClockJumped, b.ClockJumped),
 	}
 }
 

@@ -58,6 +58,13 @@ func (s *slotHolds) expire(now Stamp, give func(*Budget)) time.Duration {
 	}
 }
 
+// dropAll ends all holds.
+func (s *slotHolds) dropAll(give func(*Budget)) {
+	for k := range s.byKey {
+		s.drop(k, give)
+	}
+}
+
 // releaseJobSlot gives the slot back when the remote job is known to have
 // ended, else at its age limit; at once where slots are not limited.
 func (p *Poller) releaseJobSlot(r *record, now Stamp) {

@@ -14,6 +14,7 @@ type jumping struct {
 func (p *Poller) jump(by time.Duration, now Stamp) {
 	p.meters.clockJumps.Add(1)
 	if by > 0 {
+		p.tenancy.jump(by)
 		if p.jumped != nil { // it comes on top
 			p.jumped.by, p.jumped.next = p.jumped.by+by, 0
 		} else {

@@ -16,9 +16,14 @@ import (
 type MemoryStore struct {
 	clock Clock
 
-	mu   sync.Mutex
-	recs map[recordKey]Record
+	mu    sync.Mutex
+	recs  map[recordKey]Record
+	owner string // who has the lease, or had it last
+	until time.Time
+	fence uint64
 }
+
+var _ Leaser = (*MemoryStore)(nil)
 
 type recordKey struct {
 	kind RecordKind
@@ -61,7 +66,8 @@ func (s *MemoryStore) Load(ctx context.Context) iter.Seq2[Record, error] {
 }
 
 func clone(r Record) Record {
-	r.Data = append([]byte(nil), r.Data...)
+	r.Data = append([]byte{}, r.Data...) // nil would delete
+	r.Fence = 0
 	return r
 }
 
@@ -80,13 +86,18 @@ func (s *MemoryStore) Get(ctx context.Context, kind RecordKind, id string) (Reco
 	return clone(r), nil
 }
 
-// Put writes a batch at once.
+// Put writes a batch at once, unless it is of an owner that was replaced.
 func (s *MemoryStore) Put(ctx context.Context, batch []Record) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, r := range batch {
+		if r.Fence != 0 && r.Fence != s.fence {
+			return fmt.Errorf("jobpoll: memory store: the write has the fence %d, the lease %d: %w", r.Fence, s.fence, ErrNotOwner)
+		}
+	}
 	for _, r := range batch {
 		k := recordKey{r.Kind, r.ID}
 		if r.Data == nil {
@@ -96,6 +107,31 @@ func (s *MemoryStore) Put(ctx context.Context, batch []Record) error {
 		s.recs[k] = clone(r)
 	}
 	return nil
+}
+
+// Lease takes, renews or releases the lease.
+func (s *MemoryStore) Lease(ctx context.Context, owner string, ttl time.Duration) (uint64, error) {
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	now := s.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case ttl <= 0:
+		if s.owner == owner {
+			s.until = time.Time{}
+		}
+		return 0, nil
+	case s.fence == 0 || s.owner != owner:
+		if s.until.After(now) {
+			return 0, fmt.Errorf("jobpoll: memory store: the lease is that of %q until %s: %w", s.owner, s.until.UTC().Format(time.RFC3339), ErrNotOwner)
+		}
+		s.owner = owner
+		s.fence++
+	}
+	s.until = now.Add(ttl)
+	return s.fence, nil
 }
 
 // Len is how many records there are.

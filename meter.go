@@ -16,6 +16,7 @@ type meter struct {
 	stops, stopFailures atomic.Uint64 // OnStop calls; those to be repeated
 	panics              atomic.Uint64
 	storeErrors         atomic.Uint64
+	pacing, life        storeWrites
 	clockJumps          atomic.Uint64
 
 	mu     sync.Mutex
@@ -46,6 +47,19 @@ type routeMeter struct {
 	births    cohorts
 	streaks   [maxStreak + 1]int // jobs by failed looks in a row; [0] is not used
 	webhook   WebhookMetrics
+}
+
+// storeWrites counts calls of Put that went well.
+type storeWrites struct{ puts, records atomic.Uint64 }
+
+// written counts one.
+func (m *meter) written(what string, records int) {
+	w := &m.life
+	if what == putPacing {
+		w = &m.pacing
+	}
+	w.puts.Add(1)
+	w.records.Add(uint64(records))
 }
 
 // levels are the numbers that the engine knows better at the snapshot.
@@ -231,6 +245,9 @@ func (m *meter) snapshot(now time.Time, in levels) Metrics {
 		Callbacks: CallbackMetrics{
 			Updates: m.updates.Load(), Coalesced: m.coalesced.Load(), Stops: m.stops.Load(),
 			StopFailures: m.stopFailures.Load(), Undelivered: in.undelivered,
+		},
+		Store: StoreMetrics{
+			Pacing: m.pacing.puts.Load(), PacingRecords: m.pacing.records.Load(), Life: m.life.puts.Load(), LifeRecords: m.life.records.Load(),
 		},
 		Panics: m.panics.Load(), StoreErrors: m.storeErrors.Load(), ClockJumps: m.clockJumps.Load(), ParkedNotices: in.parked,
 	}

@@ -34,11 +34,26 @@ type Metrics struct {
 	// StoreErrors grows with each error that the Store returned; ErrNotFound
 	// is none.
 	StoreErrors uint64 `json:"store_errors"`
+	// Store tells of the writes to the Store.
+	Store StoreMetrics `json:"store"`
 	// ClockJumps grows when wall time and elapsed time have come apart.
 	ClockJumps uint64 `json:"clock_jumps"`
 	// ParkedNotices is how many notices wait for a job that is not watched
 	// yet. It returns to zero as they are applied or dropped.
 	ParkedNotices int `json:"parked_notices"`
+}
+
+// StoreMetrics are the numbers of the writes that the Store took: how often it
+// was called, and with how many records.
+type StoreMetrics struct {
+	// Pacing: where the watched jobs are, written behind, so that many go in one
+	// call.
+	Pacing        uint64 `json:"pacing"`
+	PacingRecords uint64 `json:"pacing_records"`
+	// Life: what must not be lost, written before anything follows from it: a job
+	// taken over, its outcome, that it was told, a notice, a submission.
+	Life        uint64 `json:"life"`
+	LifeRecords uint64 `json:"life_records"`
 }
 
 // CallbackMetrics are the numbers of the callbacks.

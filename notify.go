@@ -11,6 +11,10 @@ import (
 // one that contradicts it is counted and told by Hooks.Noticed, not applied.
 // An end that comes after we stopped watching is told by Hooks.Late.
 //
+// While another Poller has the lease of the Store a notice is not taken over:
+// the error matches ErrNotTaken and ErrNotOwner, so that the sender tries again
+// and meets the owner. Send traffic to the one whose Health says Owner.
+//
 // A notice without Route, or without ID and ClientKey, is refused, as is one
 // for an unknown route (ErrUnknownRoute).
 func (p *Poller) Notify(ctx context.Context, n Notice) error {
@@ -48,6 +52,9 @@ func (p *Poller) takeNotice(n *Notice, storeFirst bool, now Stamp, draw float64)
 	rt := p.routes[n.Key.Route]
 	if rt == nil {
 		return true, fmt.Errorf("jobpoll: %s: Notify: %w", n.Key, ErrUnknownRoute)
+	}
+	if err := p.tenancy.refusal(); err != nil {
+		return true, fmt.Errorf("jobpoll: %s: %w: %w", n.Key, ErrNotTaken, err)
 	}
 	if p.events.seen(*n) {
 		p.noticed(rt, *n, NoticeDuplicate, false)

@@ -12,8 +12,8 @@ import (
 // recordVersion is written into the Data of each Record.
 const recordVersion = 1
 
-// retention is how long a store keeps a job whose outcome has been told.
-const retention = 30 * 24 * time.Hour
+// DefaultRetention is the default of Config.Retention.
+const DefaultRetention = 30 * 24 * time.Hour
 
 // storedJob is the Data of a RecordJob. All its times are wall times.
 type storedJob struct {
@@ -60,7 +60,7 @@ func (p *Poller) encode(r *record) Record {
 	r.rev++
 	rec := Record{Kind: RecordJob, ID: jobRecordID(r.job.Key()), Route: r.job.Route, Rev: r.rev, UpdatedAt: toWall(p.line.last(), shift)}
 	if s.Told {
-		rec.ExpiresAt = rec.UpdatedAt.Add(retention)
+		rec.ExpiresAt = rec.UpdatedAt.Add(p.retention)
 	}
 	data, err := marshal(&s)
 	if err != nil {
@@ -119,20 +119,44 @@ func (c *storeContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// put writes a batch and reports a failure.
+// putPacing is what put is told of a batch that only brings up to date where
+// jobs are. All others are steps in the life of a job.
+const putPacing = "pacing"
+
+// storeTimeout bounds one Put, and the wait for the next record of a Load.
+const storeTimeout = 30 * time.Second
+
+// put writes a batch under the fence of our lease and reports a failure.
 func (p *Poller) put(ctx context.Context, what string, batch ...Record) error {
-	err := p.guard(Key{}, "Store.Put", func() error { return p.store.Put(ctx, batch) })
-	if err != nil {
-		p.storeFailed("Put", what, err)
+	fence := p.tenancy.fence.Load()
+	for i := range batch {
+		batch[i].Fence = fence
+	}
+	bounded, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := p.line.clock.AfterFunc(storeTimeout, func() { cancel(errTimeout) })
+	defer timer.Stop()
+	err := p.guard(Key{}, "Store.Put", func() error { return p.store.Put(bounded, batch) })
+	switch {
+	case err == nil:
+		p.meters.written(what, len(batch))
+		p.storeWorked(opAll)
+	case ctx.Err() != nil: // that may be all there is to it
+		p.storeFailed(opPut, what, err)
+	default:
+		p.storeDown(opPut, what, err)
+	}
+	if errors.Is(err, ErrNotOwner) {
+		p.deposed(fence)
 	}
 	return err
 }
 
-func (p *Poller) storeFailed(op, what string, err error) {
+func (p *Poller) storeFailed(op storeOp, what string, err error) {
 	p.meters.storeErrors.Add(1)
-	p.log.Error("the store failed", "op", op, "what", what, "error", scrubErr(err))
+	p.log.Error("the store failed", "op", op.String(), "what", what, "error", scrubErr(err))
 	if f := p.hooks.StoreFailed; f != nil {
-		p.hook("StoreFailed", Key{}, func() { f(StoreEvent{Op: op, Err: err}) })
+		p.hook("StoreFailed", Key{}, func() { f(StoreEvent{Op: op.String(), Err: err}) })
 	}
 }
 
@@ -157,81 +181,27 @@ func (p *Poller) stored(ctx context.Context, k Key) (*storedJob, error) {
 	}
 	var rec Record
 	err := p.guard(k, "Store.Get", func() (err error) { rec, err = p.store.Get(ctx, RecordJob, jobRecordID(k)); return err })
+	if err == nil || errors.Is(err, ErrNotFound) {
+		p.storeWorked(opGet | opLoad)
+	}
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}
 	var s storedJob
-	if err == nil {
-		s, err = decodeJob(rec)
+	switch {
+	case err == nil:
+		if s, err = decodeJob(rec); err != nil {
+			p.storeFailed(opGet, "job", err)
+		}
+	case ctx.Err() != nil:
+		p.storeFailed(opGet, "job", err)
+	default:
+		p.storeDown(opGet, "job", err)
 	}
 	if err != nil {
-		p.storeFailed("Get", "job", err)
 		return nil, fmt.Errorf("jobpoll: %s: not watched, the store could not be read: %w", k, err)
 	}
 	return &s, nil
-}
-
-// flushBatch is how many records one Put of a flush writes.
-const flushBatch = 128
-
-// flush writes what the store is behind with. An end is not written here but
-// by the one who tells it, unless this is the last flush of a Run.
-func (p *Poller) flush(ctx context.Context, last bool) {
-	defer func() {
-		p.mu.Lock()
-		p.flushing = false
-		p.mu.Unlock()
-	}()
-	p.mu.Lock()
-	left := len(p.dirty)
-	p.mu.Unlock()
-	for {
-		over := make(chan struct{})
-		p.mu.Lock()
-		n := min(left, len(p.dirty), flushBatch)
-		var some []handle
-		var keys []Key
-		recs := p.behind
-		p.behind = nil
-		for _, h := range p.dirty[:n] {
-			r := p.get(h)
-			if r == nil || !r.stale || r.phase == phaseEnding && (!last || r.served) {
-				continue
-			}
-			key := r.job.Key()
-			r.stale = false
-			if _, busy := p.writes[key]; busy {
-				p.touch(r) // with the next flush
-				continue
-			}
-			p.writes[key] = over
-			some, keys = append(some, h), append(keys, key)
-			recs = append(recs, p.encode(r))
-		}
-		if p.dirty = p.dirty[n:]; len(p.dirty) == 0 {
-			p.dirty = nil
-		}
-		left -= n
-		p.mu.Unlock()
-		var err error
-		if len(recs) > 0 {
-			err = p.put(ctx, "flush", recs...)
-			p.mu.Lock()
-			for _, k := range keys {
-				delete(p.writes, k)
-			}
-			for _, h := range some {
-				if r := p.get(h); r != nil && err != nil {
-					p.touch(r)
-				}
-			}
-			p.mu.Unlock()
-			close(over)
-		}
-		if err != nil || left <= 0 {
-			return
-		}
-	}
 }
 
 // beginWrite waits until no other write of a job's record is under way, so
@@ -264,35 +234,6 @@ func (p *Poller) endWrite(k Key) {
 	delete(p.writes, k)
 }
 
-// flushEvery is how old stored pacing may get.
-const flushEvery = 5 * time.Second
-
-// flushSoon starts a flush in the background when one is due, and says when
-// to come back. Called under the lock.
-func (p *Poller) flushSoon(now Stamp) time.Duration {
-	if len(p.dirty)+len(p.behind) == 0 || p.run == nil || !p.run.open() {
-		return never
-	}
-	if left := flushEvery - now.Sub(p.flushed); left > 0 {
-		return left
-	}
-	p.flushed = now
-	if !p.flushing {
-		p.flushing = true
-		run, name := p.run, func() string { return "writing to the store" }
-		run.wg.Add(1)
-		started := p.busy(name)
-		go func() {
-			defer run.wg.Done()
-			ctx, idle := p.busyContext(run.store, name)
-			started()
-			defer idle()
-			p.flush(ctx, false)
-		}()
-	}
-	return flushEvery
-}
-
 // noticeID is the id of a parked notice's record: that of the event, or where
 // the sender gave none, what it tells.
 func noticeID(n *Notice) string {
@@ -317,7 +258,8 @@ func noticeRecord(n Notice, at time.Time, keep bool) Record {
 // for what a crash may undo. Called under the lock.
 func (p *Poller) writeBehind(rec Record) {
 	if p.store != nil {
-		p.behind = append(p.behind, rec)
+		p.fallBehind()
+		p.behind.add(rec)
 	}
 }
 

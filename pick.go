@@ -16,6 +16,9 @@ func (p *Poller) activate(rt *route) {
 
 // nextCall starts a call for a due record: the routes take turns.
 func (p *Poller) nextCall(w *worker, now Stamp) *lookCall {
+	if now >= p.tenancy.until && p.bar(now) {
+		return nil
+	}
 	if len(p.active) == 0 {
 		p.popDue(now)
 	}

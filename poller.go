@@ -1,11 +1,13 @@
 package jobpoll
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
 
@@ -17,22 +19,25 @@ import (
 // the end of each. Make one with New, start it with Run; all methods may be
 // called from any goroutine, before, during and after Run.
 type Poller struct {
-	callbacks Callbacks
-	hooks     Hooks
-	store     Store
-	log       *slog.Logger
-	rand      func() float64
-	ownRand   bool // it may be called under the lock
-	coalesce  time.Duration
-	line      *timeline
-	tracker   busyClock // nil but under a test clock
-	stop      StopRules
-	budget    *Budget
-	workers   int
-	grace     time.Duration
-	meters    *meter
-	learned   *durations.Table
-	waker     waker
+	callbacks  Callbacks
+	hooks      Hooks
+	store      Store
+	log        *slog.Logger
+	rand       func() float64
+	ownRand    bool // it may be called under the lock
+	coalesce   time.Duration
+	line       *timeline
+	tracker    busyClock // nil but under a test clock
+	stop       StopRules
+	budget     *Budget
+	workers    int
+	grace      time.Duration
+	meters     *meter
+	learned    *durations.Table
+	retention  time.Duration
+	tenancy    tenancy
+	storeState storeState
+	waker      waker
 
 	mu         sync.Mutex
 	routes     map[string]*route
@@ -60,14 +65,19 @@ type Poller struct {
 	early          parking
 	events         eventIDs
 	holds          slotHolds
-	orphans        map[string][]storedJob // restored jobs of routes not added yet
+	orphans        map[string][]storedJob          // restored jobs of routes not added yet
+	coolLater      map[string]*storedBudget        // the same of budget nodes
+	cooled         map[*Budget][laneCount]cooldown // as last left to a flush
 	restored       bool
 	writes         map[Key]chan struct{} // of job records, under way; closed when over
 	flushing       bool
 	flushed        Stamp
 	dirty          []handle     // records that the store is behind with
-	behind         []Record     // what the next flush writes beside jobs: it may be lost in a crash
+	behind         backlog      // what the next flush writes beside jobs
+	behindSince    Stamp        // of the oldest of both; 0: nothing is behind
+	flushSize      int          // of a batch; 0: flushBatch
 	drains         []*endWaiter // who waits for the last job
+	running        bool         // Run is under way, also between its terms
 	run            *runState
 	over           bool // a Run has returned, and no other has begun
 	serving        int
@@ -92,8 +102,10 @@ func New(cfg Config) (*Poller, error) {
 		stop: cfg.Stop, budget: cfg.Budget, workers: cfg.Workers, grace: cfg.ShutdownGrace,
 		line: newTimeline(cfg.Clock), meters: newMeter(), learned: durations.New(0),
 		routes: map[string]*route{}, jobs: newJobTable(), byClient: map[string]Key{}, orphans: map[string][]storedJob{},
-		writes: map[Key]chan struct{}{},
+		writes: map[Key]chan struct{}{}, coolLater: map[string]*storedBudget{}, cooled: map[*Budget][laneCount]cooldown{},
+		retention: cmp.Or(cfg.Retention, DefaultRetention),
 	}
+	p.tenancy.set(&cfg, strconv.FormatUint(rand.Uint64(), 36))
 	p.jobs.init()
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -154,6 +166,10 @@ func (p *Poller) AddRoute(r Route) error {
 		return errors.Join(all...)
 	}
 	p.addRoute(rt)
+	nodes := p.budgetNodes()
+	p.unlock()
+	p.resumeBudgets(nodes)
+	now, draw = p.lock()
 	adopted := p.orphans[r.Name]
 	delete(p.orphans, r.Name)
 	for i := range adopted {

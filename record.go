@@ -89,6 +89,7 @@ func (p *Poller) touch(r *record) {
 		return
 	}
 	r.stale = true
+	p.fallBehind()
 	if len(p.dirty) > 2*p.jobs.Len()+1024 { // a store that hangs
 		p.dirty = slices.DeleteFunc(p.dirty, func(h handle) bool { return !p.jobs.alive(h) })
 	}

@@ -34,6 +34,10 @@ func decodeJob(rec Record) (storedJob, error) {
 // cannot be read are left where they are; the error joins them, and the others
 // are restored all the same. Jobs of a route that is not configured wait,
 // unseen but for a warning in the log, until AddRoute adds it.
+//
+// Restore asks for no lease: where another Poller has that of the Store, Run
+// forgets what was restored. While Run waits for the lease Restore returns
+// ErrNotOwner.
 func (p *Poller) Restore(ctx context.Context) (int, error) {
 	if p.store == nil {
 		p.mu.Lock()
@@ -41,13 +45,24 @@ func (p *Poller) Restore(ctx context.Context) (int, error) {
 		p.mu.Unlock()
 		return 0, nil
 	}
+	p.mu.Lock()
+	refusal := p.tenancy.refusal()
+	p.mu.Unlock()
+	if refusal != nil {
+		return 0, fmt.Errorf("jobpoll: Restore: %w", refusal)
+	}
 	n := 0
 	var bad []error
+	bounded, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := p.line.clock.AfterFunc(storeTimeout, func() { cancel(errTimeout) }) // from one record to the next
+	defer timer.Stop()
 	err := p.guard(Key{}, "Store.Load", func() error {
-		for rec, err := range p.store.Load(ctx) {
+		for rec, err := range p.store.Load(bounded) {
 			if err != nil {
 				return err
 			}
+			timer.Reset(storeTimeout)
 			took, err := p.restoreRecord(rec)
 			if err != nil {
 				bad = append(bad, err)
@@ -56,10 +71,20 @@ func (p *Poller) Restore(ctx context.Context) (int, error) {
 				n++
 			}
 		}
-		return ctx.Err()
+		if bounded.Err() != nil {
+			return contextError(bounded)
+		}
+		return nil
 	})
+	if err == nil {
+		p.storeWorked(opGet | opLoad)
+	}
 	if err != nil {
-		p.storeFailed("Load", "restore", err)
+		if ctx.Err() != nil {
+			p.storeFailed(opLoad, "restore", err)
+		} else {
+			p.storeDown(opLoad, "restore", err)
+		}
 		return n, fmt.Errorf("jobpoll: Restore: %w", err)
 	}
 	p.mu.Lock()
@@ -74,7 +99,7 @@ func (p *Poller) Restore(ctx context.Context) (int, error) {
 		p.log.Warn("stored jobs wait for a route that is not configured", "route", route, "jobs", jobs)
 	}
 	for _, e := range bad {
-		p.storeFailed("Load", "record", e)
+		p.storeFailed(opLoad, "record", e)
 	}
 	return n, errors.Join(bad...)
 }
@@ -104,13 +129,13 @@ func (p *Poller) restoreRecord(rec Record) (bool, error) {
 		}
 		now, draw := p.lock()
 		defer p.unlock()
-		_, ended := p.ended.get(s.Job.Key())
-		_, busy := p.writes[s.Job.Key()] // a Watch that has stored it, or is about to
-		if ended || busy || p.find(s.Job.Key()) != nil {
-			return false, nil // what we know is newer
+		waits, known := p.superseded(&s)
+		if known {
+			return false, nil
 		}
 		if s.Outcome != nil && s.Told {
 			p.bury(tombstone{outcome: *s.Outcome, rev: s.rev})
+			waits.end(s.Outcome)
 			return false, nil
 		}
 		if p.routes[s.Job.Route] == nil {
@@ -118,11 +143,67 @@ func (p *Poller) restoreRecord(rec Record) (bool, error) {
 			return true, nil
 		}
 		p.adopt(&s, now, draw)
+		waits.join(p.find(s.Job.Key()))
 		return true, nil
 	case RecordNotice:
 		return false, p.restoreNotice(rec)
+	case RecordBudget:
+		return false, p.restoreBudget(rec)
 	}
 	return false, nil
+}
+
+// waiting is those who waited for a job that the store knows better.
+type waiting struct {
+	waiters   []*endWaiter
+	followers []*follower
+}
+
+func (w *waiting) end(o *Outcome) {
+	for _, v := range w.waiters {
+		v.end(o, nil)
+	}
+	for _, f := range w.followers {
+		f.over()
+	}
+}
+
+func (w *waiting) join(r *record) {
+	if r == nil { // its end could be told at once
+		return
+	}
+	r.waiters, r.followers = append(r.waiters, w.waiters...), append(r.followers, w.followers...)
+}
+
+// superseded reports whether what we know of a stored job is as new as what is
+// stored: otherwise another Poller has gone on with it since it was watched
+// here, and it is forgotten, but for those who wait for it.
+func (p *Poller) superseded(s *storedJob) (w waiting, known bool) {
+	key := s.Job.Key()
+	if _, busy := p.writes[key]; busy { // a Watch that has stored it, or is about to
+		return w, true
+	}
+	if t, ok := p.ended.get(key); ok {
+		if s.rev <= t.rev {
+			return w, true
+		}
+		p.ended.drop(key)
+		p.dropClient(t.outcome.Job.ClientKey, key)
+	}
+	r := p.find(key)
+	if r == nil {
+		return w, false
+	}
+	if s.rev <= r.rev || r.call != nil || r.served {
+		return w, true
+	}
+	w = waiting{r.waiters, r.followers}
+	if r.again != nil {
+		w.waiters = append(w.waiters, r.again.waiters...)
+	}
+	r.waiters, r.followers, r.again = nil, nil, nil
+	p.dropJob(r, ErrNotOwner)
+	return w, false
 }
 
 // restoreNotice parks a stored notice again, or applies it to the job that has come meanwhile.

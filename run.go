@@ -2,23 +2,30 @@ package jobpoll
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
 
-// runState is one Run under way.
+// runState is one term of Run: all of it, but where other owners of the Store
+// come in between.
 type runState struct {
 	work     context.Context // of calls and callbacks: ends after the grace
 	cancel   context.CancelCauseFunc
 	store    context.Context // of the store: outlasts work, so that what was done is also written
 	endStore context.CancelCauseFunc
 	wg       sync.WaitGroup
-	draining bool   // guarded by Poller.mu
-	canceled Stamp  // when work was
+	canceled Stamp // when work was
+
+	// Guarded by Poller.mu.
+	draining bool
+	barred   bool   // not the owner, or not surely
+	lost     bool   // another is
 	alarm    *alarm // nil until the store has been read
 }
 
-func (r *runState) open() bool { return !r.draining }
+// open reports whether something new may start. Called under the lock.
+func (r *runState) open() bool { return !r.draining && !r.barred }
 
 // Run does the work until ctx ends: it restores what the Store has (unless
 // Restore was called), looks, and tells. It returns nil when ctx has ended and
@@ -27,36 +34,82 @@ func (r *runState) open() bool { return !r.draining }
 // counts as no answer. Callbacks not yet made are made by the next Run, or
 // after a restart from the Store.
 //
+// Where the Store is a Leaser, Run first takes its lease and waits while another
+// Poller has it. Meanwhile this one knows no jobs and takes none over: Watch,
+// Wait, Submit, Notify and Restore return an error that matches ErrNotOwner. Run
+// takes over within 4/3 of Config.LeaseTTL after the last renewal of an owner
+// that died, and within a third of it after one that ended well. It ends its
+// looks and callbacks when another has taken the lease, forgets the jobs, which
+// are the other's now, and waits again.
+//
 // Run may be called again after it returned, not twice at once (ErrRunning).
-// It returns an error if the Store cannot be read at the start, or if calls do
-// not honour their context and do not return.
+// It returns an error if the Store cannot be read, or its lease cannot be asked
+// for, at the start, or if calls do not honour their context and do not return.
 func (p *Poller) Run(ctx context.Context) error {
 	p.mu.Lock()
-	if p.run != nil {
+	if p.running {
 		p.mu.Unlock()
 		return ErrRunning
 	}
-	run := &runState{}
+	p.running, p.over = true, false
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		p.running, p.tenancy.standby = false, false
+		p.mu.Unlock()
+	}()
+	err := errNextTerm
+	for first := true; err == errNextTerm; first = false {
+		err = p.runTerm(ctx, first)
+	}
+	return err
+}
+
+// errNextTerm is what runTerm returns when Run goes on.
+var errNextTerm = errors.New("the next term")
+
+// runTerm is Run as long as this Poller is the owner of its Store.
+func (p *Poller) runTerm(ctx context.Context, first bool) error {
+	run := &runState{barred: true}
 	run.work, run.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	run.store, run.endStore = context.WithCancelCause(context.WithoutCancel(ctx))
-	p.run, p.over = run, false
+	p.mu.Lock()
+	p.run = run
 	p.mu.Unlock()
 	defer run.cancel(nil)
 	defer run.endStore(nil)
 
-	wake := p.waker.open()
-	p.waker.kick()
-	if err := p.restoreOnce(ctx); err != nil && ctx.Err() == nil {
-		p.stopRun(run)
+	begun, err := p.awaitLease(ctx, !first)
+	if err != nil || p.tenancy.leaser != nil && ctx.Err() != nil {
+		p.stopRun(run, true)
+		begun()
 		return err
 	}
+	p.mu.Lock()
+	run.barred = false
+	p.mu.Unlock()
+	work, idle := p.busyContext(ctx, func() string { return "restoring" })
+	begun()
+	if err := p.restoreOnce(work); err != nil && ctx.Err() == nil {
+		if first {
+			p.stopRun(run, true)
+			idle()
+			return err
+		}
+		p.stopRun(run, false) // the Store has gone again: from the start
+		p.rest(ctx, idle)()
+		return errNextTerm
+	}
+	wake := p.waker.open()
+	p.waker.kick()
+	idle()
 	p.serveLeft()
 	alarm := newAlarm(p.line.clock, p.waker.kick)
 	defer p.setAlarm(alarm, -1) // again, since who still works may have set it
 	p.mu.Lock()
 	run.alarm = alarm
 	p.mu.Unlock()
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !p.lostLease(run) {
 		got, idle := p.waker.take()
 		p.tick(run, got)
 		idle()
@@ -66,7 +119,13 @@ func (p *Poller) Run(ctx context.Context) error {
 		}
 	}
 	p.setAlarm(alarm, -1)
-	return p.shutDown(run)
+	if !p.lostLease(run) {
+		return p.shutDown(run)
+	}
+	if err := p.giveUp(run); err != nil {
+		return err
+	}
+	return errNextTerm
 }
 
 // serveLeft takes up the callbacks that an earlier Run left.
@@ -197,6 +256,7 @@ func (p *Poller) sleep(now Stamp) time.Duration {
 	}
 	next = min(next, p.holds.expire(now, p.giveJobSlot))
 	next = min(next, p.flushSoon(now))
+	next = min(next, p.renewSoon(now))
 	if len(p.early.list) > 0 {
 		p.dropEarly(p.early.expire(now))
 	}

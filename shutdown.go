@@ -12,8 +12,8 @@ import (
 // context, after it has cancelled them.
 const shutdownPatience = 10 * time.Second
 
-// stopRun ends a Run: nothing new starts.
-func (p *Poller) stopRun(run *runState) {
+// stopRun ends a term before its first look.
+func (p *Poller) stopRun(run *runState, final bool) {
 	p.mu.Lock()
 	run.draining = true
 	p.restWorkers(true)
@@ -21,14 +21,15 @@ func (p *Poller) stopRun(run *runState) {
 	run.cancel(ErrShutdown)
 	run.endStore(ErrShutdown)
 	run.wg.Wait()
-	p.leaveRun()
+	p.releaseLease(run)
+	p.leaveRun(ErrShutdown, final)
 }
 
-// leaveRun lets the waiters go and makes room for the next Run.
-func (p *Poller) leaveRun() {
+// leaveRun lets the waiters go and makes room for the next term or Run.
+func (p *Poller) leaveRun(why error, final bool) {
 	p.mu.Lock()
-	p.run, p.over = nil, true
-	p.drained(ErrShutdown)
+	p.run, p.over = nil, final
+	p.drained(why)
 	for _, rt := range p.order {
 		p.leaveBudget(rt)
 		if a := &rt.auth; a.state == authRefreshing {
@@ -41,7 +42,7 @@ func (p *Poller) leaveRun() {
 		}
 		p.jobs.touch(r)
 		for _, w := range r.waiters {
-			w.end(nil, ErrShutdown)
+			w.end(nil, why)
 		}
 		r.waiters = nil
 		for _, f := range r.followers {
@@ -50,7 +51,7 @@ func (p *Poller) leaveRun() {
 		r.followers = nil
 		if r.again != nil {
 			for _, w := range r.again.waiters {
-				w.end(nil, ErrShutdown)
+				w.end(nil, why)
 			}
 			r.again.waiters = nil
 		}
@@ -64,14 +65,49 @@ func (p *Poller) leaveRun() {
 	p.toServe = nil
 	p.unlock()
 	p.waker.close()
-	got, idle := p.waker.take()
-	for _, g := range got {
-		g.g.giveBack()
-	}
-	idle()
+	p.waker.swallow()
 }
 
 func (p *Poller) shutDown(run *runState) error {
+	done := p.close(run)
+	if p.grace <= 0 || !p.ends(done, p.grace) {
+		run.canceled = p.line.now()
+		run.cancel(ErrShutdown)
+	}
+	err := p.drain(run, done)
+	patience := shutdownPatience
+	if run.work.Err() != nil { // some of it is used up
+		patience = max(patience-p.line.now().Sub(run.canceled), time.Second)
+	}
+	if e := p.lastFlush(run, patience); e != nil {
+		err = errors.Join(err, e)
+	}
+	if err == nil { // else something may still be at work: let it lapse
+		p.releaseLease(run)
+	}
+	p.leaveRun(ErrShutdown, true)
+	return err
+}
+
+// errDeposed is what cuts off the work of an owner that has lost the lease.
+var errDeposed = fmt.Errorf("%w: %w", ErrShutdown, ErrNotOwner)
+
+// giveUp ends a term whose lease another has: at once, and nothing is written
+// any more.
+func (p *Poller) giveUp(run *runState) error {
+	done := p.close(run)
+	run.canceled = p.line.now()
+	run.cancel(errDeposed)
+	run.endStore(errDeposed)
+	err := p.drain(run, done)
+	p.leaveRun(errDeposed, err != nil)
+	p.standBy()
+	return err
+}
+
+// close lets nothing new start; what it returns is closed once all that was
+// under way has ended.
+func (p *Poller) close(run *runState) <-chan struct{} {
 	p.mu.Lock()
 	run.draining = true
 	p.restWorkers(true)
@@ -82,16 +118,7 @@ func (p *Poller) shutDown(run *runState) error {
 		run.wg.Wait()
 		close(done)
 	}()
-	err := p.drain(run, done)
-	patience := shutdownPatience
-	if run.work.Err() != nil { // some of it is used up
-		patience = max(patience-p.line.now().Sub(run.canceled), time.Second)
-	}
-	if e := p.lastFlush(run, patience); e != nil {
-		err = errors.Join(err, e)
-	}
-	p.leaveRun()
-	return err
+	return done
 }
 
 // backToWaiting takes the jobs that are due out of the lines for a call.
@@ -156,33 +183,33 @@ func (p *Poller) lastFlush(run *runState, patience time.Duration) error {
 	return nil
 }
 
-// drain waits for what is under way: first the grace, then cancelled.
-func (p *Poller) drain(run *runState, done <-chan struct{}) error {
-	wait := func(d time.Duration) bool {
-		late := make(chan struct{})
-		var once sync.Once
-		t := p.line.clock.AfterFunc(d, func() { once.Do(func() { close(late) }) })
-		defer t.Stop()
-		select {
-		case <-done:
-			return true
-		case <-late:
-		}
-		select {
-		case <-done: // both at once
-			return true
-		default:
-			return false
-		}
+// ends reports whether done is closed within d.
+func (p *Poller) ends(done <-chan struct{}, d time.Duration) bool {
+	late := make(chan struct{})
+	var once sync.Once
+	t := p.line.clock.AfterFunc(d, func() { once.Do(func() { close(late) }) })
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-late:
 	}
-	if p.grace > 0 && wait(p.grace) {
+	select {
+	case <-done: // both at once
+		return true
+	default:
+		return false
+	}
+}
+
+// drain waits for what is under way and was cancelled.
+func (p *Poller) drain(run *runState, done <-chan struct{}) error {
+	if run.work.Err() == nil { // all has ended within the grace
 		return nil
 	}
-	run.canceled = p.line.now()
-	run.cancel(ErrShutdown)
 	patience := p.line.clock.AfterFunc(shutdownPatience/2, func() { run.endStore(ErrShutdown) })
 	defer patience.Stop()
-	if wait(shutdownPatience) {
+	if p.ends(done, shutdownPatience) {
 		return nil
 	}
 	p.mu.Lock()

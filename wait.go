@@ -26,7 +26,7 @@ func (w *endWaiter) end(o *Outcome, err error) {
 // error is nil if and only if the job succeeded; else it is a *StopError, but
 // for a job that cannot be watched (see Watch).
 //
-// The end of ctx, or of Run (ErrShutdown), ends the waiting and not the job:
+// The end of ctx, or of Run (ErrShutdown), or of the lease (ErrNotOwner) ends the waiting and not the job:
 // the *StopError then has ReasonNone, wraps the cause, and carries what is
 // known of the job. A Wait that begins after Run has returned ends at once in
 // the same way, with the job watched; one that begins before the first Run
@@ -87,6 +87,10 @@ func (p *Poller) leaveWait(k Key, w *endWaiter, why error) {
 func (p *Poller) Drain(ctx context.Context) error {
 	w := &endWaiter{done: make(chan struct{})}
 	p.mu.Lock()
+	if err := p.tenancy.refusal(); err != nil {
+		p.mu.Unlock()
+		return fmt.Errorf("jobpoll: Drain: %w", err)
+	}
 	left := p.jobs.Len()
 	if left > 0 {
 		p.drains = append(p.drains, w)

@@ -69,6 +69,15 @@ func (w *waker) take() (got []routeGrant, idle func()) {
 	return got, idle
 }
 
+// swallow gives back what has come since the last tick.
+func (w *waker) swallow() {
+	got, idle := w.take()
+	for _, g := range got {
+		g.g.giveBack()
+	}
+	idle()
+}
+
 func (w *waker) open() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 // second call changes nothing. With a Store the job has been stored when Watch
 // returns nil; an error of the store is returned and the job is not watched.
 //
-// It refuses an empty id, an unknown route (ErrUnknownRoute), a ClientKey of
+// It refuses an empty id, an unknown route (ErrUnknownRoute), any job while
+// another Poller has the lease of the Store (ErrNotOwner; see Run), a ClientKey of
 // another job (ErrDuplicateKey), and a job whose end is known (ErrResolved),
 // unless we only stopped watching it and the remote job may still bring a
 // result (Reason.Resumable): then it is watched anew, once that end has been
@@ -99,6 +100,9 @@ func (p *Poller) watch(ctx context.Context, job Job, w *endWaiter) (*Outcome, er
 		p.unlock()
 		err := p.put(ctx, "watch", rec)
 		now, draw = p.lock()
+		if err == nil {
+			err = p.tenancy.refusal()
+		}
 		if err != nil {
 			p.dropClient(job.ClientKey, key)
 			p.unlock()
@@ -134,6 +138,9 @@ func (p *Poller) begin(prepared *record, now Stamp, draw float64) *record {
 func (p *Poller) lookUp(key Key, job Job, w *endWaiter) (o *Outcome, known bool, err error) {
 	if p.routes[key.Route] == nil {
 		return nil, false, fmt.Errorf("jobpoll: %s: %w (Config.Routes, AddRoute)", key, ErrUnknownRoute)
+	}
+	if err := p.tenancy.refusal(); err != nil {
+		return nil, false, fmt.Errorf("jobpoll: %s: not watched: %w", key, err)
 	}
 	r := p.find(key)
 	switch {

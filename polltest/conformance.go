@@ -186,14 +186,18 @@ func (a *Adapter) validate() error {
 	return errors.Join(errs...)
 }
 
-// Findings are all that TestChecker found. errors.As gives one of them as a
+// Findings are all that TestChecker, or TestStore, found. errors.As gives one of them as a
 // *Finding, and the Findings themselves.
 type Findings []*Finding
 
 // Error tells all of them, the reason of each check once.
 func (f Findings) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "polltest: TestChecker found %d fault(s) in the adapter", len(f))
+	kit, subject := "TestChecker", "adapter"
+	if len(f) > 0 && f[0].ofStore {
+		kit, subject = "TestStore", "store"
+	}
+	fmt.Fprintf(&b, "polltest: %s found %d fault(s) in the %s", kit, len(f), subject)
 	for i, one := range f {
 		fmt.Fprintf(&b, "\n%s", one.what())
 		if i+1 == len(f) || f[i+1].Check != one.Check {
@@ -212,23 +216,30 @@ func (f Findings) Unwrap() []error {
 	return errs
 }
 
-// Finding is one thing that an adapter does wrong.
+// Finding is one thing that an adapter, or a store, does wrong.
 type Finding struct {
-	// Check is the name of the check, as in Adapter.Skip.
+	// Check is the name of the check, as in Adapter.Skip and Stores.Skip.
 	Check string
-	// Tried is what the provider answered, or what was asked of the adapter.
+	// Tried is what the provider answered, or what was asked of the adapter or the
+	// store.
 	Tried string
-	// Did is what the adapter made of it, Want what it should have made of it.
+	// Did is what it made of it, Want what it should have made of it.
 	Did, Want string
 	// Why is why that matters, See where the documentation tells of it.
 	Why, See string
+
+	ofStore bool
 }
 
 // Error tells all of it, a line each.
 func (f *Finding) Error() string { return f.what() + "\n" + f.reason() }
 
 func (f *Finding) what() string {
-	return fmt.Sprintf("%s: %s\n\tthe adapter: %s\n\texpected: %s", f.Check, f.Tried, f.Did, f.Want)
+	subject := "adapter"
+	if f.ofStore {
+		subject = "store"
+	}
+	return fmt.Sprintf("%s: %s\n\tthe %s: %s\n\texpected: %s", f.Check, f.Tried, subject, f.Did, f.Want)
 }
 
 func (f *Finding) reason() string { return fmt.Sprintf("\twhy: %s\n\tsee: %s", f.Why, f.See) }

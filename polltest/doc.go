@@ -1,6 +1,6 @@
 // Package polltest is for tests of code that uses jobpoll: a manual clock, a
-// scripted provider, a harness that runs a Poller on both, and a kit that tries
-// adapters.
+// scripted provider, a harness that runs a Poller on both, kits that try adapters
+// and stores, and a store that fails as a test wants it.
 //
 //	func TestRender(t *testing.T) {
 //		clock := polltest.NewClock(time.Time{})
@@ -96,4 +96,47 @@
 //	fetch *             Fetcher: the output, and errors that may pass
 //	secret-kept         the credential is in no error and no report
 //	secret-not-printed  nor in what fmt makes of the adapter
+//
+// # A store of your own
+//
+// TestStore tries a jobpoll.Store, and a jobpoll.Leaser if it is one, against
+// all that their documentation promises, and returns what it found in the same
+// form:
+//
+//	err := polltest.TestStore(polltest.Stores{
+//		New:  func(c jobpoll.Clock) (jobpoll.Store, error) { return mystore.Open(newDatabase(t), c) },
+//		Logf: t.Logf,
+//	})
+//
+// These are its checks; those marked * are made of a Leaser, or with Stores.Again.
+//
+//	round-trip          what Get and Load give is what was put
+//	not-found           jobpoll.ErrNotFound for what is not there
+//	replace             a record replaces another as a whole, whatever its Rev
+//	delete              nil Data deletes, empty Data does not
+//	batch               of one key the last counts; the slice stays as it was
+//	ids                 IDs of any bytes, of any length, in any case
+//	kinds               kinds that are not known yet; one ID in several
+//	bytes               Data comes back as the same bytes
+//	large               4 MiB, and 128 records at once
+//	times               zero, to the microsecond, in UTC
+//	expiry              on the clock
+//	no-sharing          buffers of the caller and of the store are two
+//	context             calls with a context that has ended
+//	load                all, each once
+//	load-left           a loop that is left frees what it held
+//	load-inside         Put, Get and Load within a loop
+//	load-context        an end before the end is an error
+//	many-at-once        16 goroutines, on keys of their own and a shared one
+//	load-while-writing  records that stay are seen
+//	atomic              a batch that is cut off is written whole or not at all
+//	lease *             one owner at a time
+//	lease-lapses *      on the clock, unless renewed
+//	lease-release *     by its owner alone
+//	lease-race *        16 owners at once
+//	fence *             an owner that was replaced cannot write
+//	fence-whole *       nor a part of a batch
+//	fence-race *        nor one that was just about to
+//	again *             a second process sees what was put
+//	again-lease *       and has no lease while the first has it
 package polltest
