@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // Checker asks the provider about one job. It is all that an adapter must have.
@@ -47,8 +48,15 @@ type Refresher interface {
 	Refresh(ctx context.Context) error
 }
 
-// Reconciler looks up a job that the provider says it does not know, by
-// whatever else there is: the caller's key, a list.
+// Reconciler looks up a job that the provider says it does not know, or whose
+// submission may have been taken though its answer was lost, by whatever else
+// there is: the caller's key, a list. FindingAbsent means that the provider surely
+// has no such job. A list without it, or a look-up that could not be made, is
+// FindingUnknown: at most a list that is known to be whole says more.
+//
+// A job that was submitted with the ClientKey is looked for several times, as
+// young jobs may not be visible yet: absent counts once StopRules.MissingGrace is
+// over and MissingLooks look-ups in a row have said so.
 type Reconciler interface {
 	Lookup(ctx context.Context, lost Lost) (Finding, error)
 }
@@ -59,6 +67,13 @@ type Lost struct {
 	Job Job `json:"job"`
 	// Misses is how many looks in a row found no such job.
 	Misses int `json:"misses"`
+	// SentAt is when a submission without an id was sent, and GivenUpAt until when its
+	// request may have reached the provider: what lists are searched by. Zero for a
+	// job that has an id.
+	SentAt    time.Time `json:"sent_at,omitzero"`
+	GivenUpAt time.Time `json:"given_up_at,omitzero"`
+	// Lookups is how often such a submission was looked for before.
+	Lookups int `json:"lookups,omitempty"`
 }
 
 // FindingState is the answer to a Lookup.
@@ -88,7 +103,8 @@ func (f *FindingState) UnmarshalText(b []byte) error {
 // Finding is what a Lookup found.
 type Finding struct {
 	State FindingState `json:"state"`
-	// ID and Ref are the provider's id and reference of a job that is present.
+	// ID and Ref are the provider's id and reference of a job that is present. For a
+	// submission the ID is required; for a job that has one it is not used.
 	ID  string `json:"id,omitempty"`
 	Ref string `json:"ref,omitempty"`
 	// Report is what the look-up told of the job; it may be zero.

@@ -94,13 +94,16 @@ type Route struct {
 	Budget *Budget
 	// Stop replaces Config.Stop field by field.
 	Stop StopRules
-	// Reconciler looks up jobs that the provider says it does not know. Nil:
-	// the Checker, if it is one.
+	// Reconciler looks up jobs that the provider says it does not know, and
+	// submissions whose answer was lost. Nil: the Checker, if it is one.
 	Reconciler Reconciler
 	// Callbacks: a func set here replaces that of Config.
 	Callbacks Callbacks
 	// CheckTimeout bounds one call. Zero: 30 s. Negative is refused.
 	CheckTimeout time.Duration
+	// SubmitTimeout bounds one call of Submission.Send, after which its answer counts as
+	// lost. Zero: 2 min. Negative is refused.
+	SubmitTimeout time.Duration
 }
 
 // Callbacks tell the service of its jobs. Both are called without any lock
@@ -170,6 +173,9 @@ func (r *Route) faults(at string) []error {
 	}
 	if r.CheckTimeout < 0 {
 		all = append(all, configError(at+".CheckTimeout", "%v is negative; zero means %v", r.CheckTimeout, DefaultCheckTimeout))
+	}
+	if r.SubmitTimeout < 0 {
+		all = append(all, configError(at+".SubmitTimeout", "%v is negative; zero means %v", r.SubmitTimeout, DefaultSubmitTimeout))
 	}
 	all = append(all, r.Stop.faults(at+".Stop")...)
 	all = append(all, r.Schedule.faults(at+".Schedule")...)

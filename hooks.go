@@ -31,6 +31,9 @@ type Hooks struct {
 	// UnknownWord is called when a job tells a status word that its adapter
 	// does not know, and again only when that word changes.
 	UnknownWord func(WordEvent)
+	// Submitted is called when a submission waits, is being sent, is in doubt, and
+	// when it has come to an end, with State telling which.
+	Submitted func(SubmitEvent)
 	// Panicked is called when user code has panicked and was contained.
 	Panicked func(PanicEvent)
 	// StoreFailed is called when the Store has returned an error.
@@ -147,6 +150,16 @@ type WordEvent struct {
 	Word string
 }
 
+// SubmitEvent is a submission that has come to another state.
+type SubmitEvent struct {
+	// Job has an ID once the provider has it (SubmissionTaken).
+	Job   Job
+	State SubmissionState
+	// Err is why it is in doubt, or the *SubmitError that Submit returns.
+	Err error
+	At  time.Time
+}
+
 // PanicEvent is a contained panic of user code.
 type PanicEvent struct {
 	// Key is the job it was about; zero where there is none.
@@ -200,6 +213,7 @@ func JoinHooks(a, b Hooks) Hooks {
 		Noticed:      joinHook(a.Noticed, b.Noticed),
 		Late:         joinHook(a.Late, b.Late),
 		UnknownWord:  joinHook(a.UnknownWord, b.UnknownWord),
+		Submitted:    joinHook(a.Submitted, b.Submitted),
 		Panicked:     joinHook(a.Panicked, b.Panicked),
 		StoreFailed:  joinHook(a.StoreFailed, b.StoreFailed),
 		StoreChanged: joinHook(a.StoreChanged, b.StoreChanged),

@@ -28,6 +28,8 @@ type JobInfo struct {
 	// taken it.
 	Outcome   *Outcome `json:"outcome,omitempty"`
 	Delivered bool     `json:"delivered,omitempty"`
+	// Submission is set while the job is no more than a submission: it has no ID then.
+	Submission *SubmissionInfo `json:"submission,omitempty"`
 }
 
 // Job tells what is known of a job, also after its end: of the last 4096 ended
@@ -38,15 +40,20 @@ func (p *Poller) Job(k Key) (JobInfo, bool) {
 	return p.info(k)
 }
 
-// Find tells what is known of the job with that ClientKey.
+// Find tells what is known of the job with that ClientKey, or of its submission:
+// in which state that is, and what it waits for.
 func (p *Poller) Find(clientKey string) (JobInfo, bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	var info JobInfo
 	k, ok := p.clientKey(clientKey)
-	if !ok {
-		return JobInfo{}, false
+	if ok {
+		info, ok = p.info(k)
 	}
-	return p.info(k)
+	p.mu.Unlock()
+	if !ok {
+		return p.findSubmission(clientKey)
+	}
+	return info, true
 }
 
 func (p *Poller) info(k Key) (JobInfo, bool) {

@@ -47,6 +47,7 @@ type routeMeter struct {
 	births    cohorts
 	streaks   [maxStreak + 1]int // jobs by failed looks in a row; [0] is not used
 	webhook   WebhookMetrics
+	submits   SubmissionMetrics // its gauges are not used
 }
 
 // storeWrites counts calls of Put that went well.
@@ -68,6 +69,7 @@ type levels struct {
 	parked      int
 	backlog     map[string]BacklogMetrics // by route
 	hung        map[string]int            // the same
+	submits     map[string]submitLevels   // the same
 	budgets     map[string]BudgetMetrics
 }
 
@@ -268,6 +270,7 @@ func (m *meter) snapshot(now time.Time, in levels) Metrics {
 		one, births = r.snapshot(now, births)
 		one.Age = ages(births[from:], now)
 		one.Backlog, one.Hung = in.backlog[name], in.hung[name]
+		one.Submissions.level(in.submits[name])
 		s.Total.add(one)
 		s.Routes[name] = one
 	}
@@ -286,7 +289,7 @@ func (r *routeMeter) snapshot(now time.Time, dst []cohort) (RouteMetrics, []coho
 		PollsPerCompletion: r.polls.snapshot(), DelayExact: r.exact.snapshot(), DelayBound: r.bound.snapshot(),
 		Lateness:    r.lateness.snapshot(),
 		RateLimited: r.errors[ErrorRateLimited] + r.errors[ErrorConcurrency], MalformedHints: r.malformed,
-		UnknownWords: r.words.snapshot(), UnknownLooks: r.errors[ErrorNoSuchJob], Webhook: r.webhook,
+		UnknownWords: r.words.snapshot(), UnknownLooks: r.errors[ErrorNoSuchJob], Webhook: r.webhook, Submissions: r.submits,
 	}
 	for k := ErrorTransient; k <= ErrorUnknown; k++ {
 		s.LookErrors[k] = r.errors[k]

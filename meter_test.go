@@ -302,8 +302,20 @@ func TestTotalOfOneRouteIsThatRoute(t *testing.T) {
 	r.unknownWord("NOT_START")
 	r.watched(meterNow.Add(-time.Minute), true, 4)
 	r.lookStarted(0)
-	s := m.snapshot(meterNow, levels{backlog: map[string]BacklogMetrics{"a": {Jobs: 1, Lag: time.Second}}, hung: map[string]int{"a": 2}})
+	r.submitSent()
+	r.submitDoubted()
+	r.submitResolved()
+	r.submitTaken(ViaLookup)
+	for _, e := range []SubmitMeaning{SubmitNotSent, SubmitRefused, SubmitAbsent, SubmitAmbiguous} {
+		r.submitEnded(e)
+	}
+	s := m.snapshot(meterNow, levels{backlog: map[string]BacklogMetrics{"a": {Jobs: 1, Lag: time.Second}}, hung: map[string]int{"a": 2},
+		submits: map[string]submitLevels{"a": {1, 2, 3, 4, 5, 6, 7}}})
 	assert.Equal(t, s.Routes["a"], s.Total)
+	sub := reflect.ValueOf(s.Total.Submissions)
+	for i := range sub.NumField() {
+		assert.False(t, sub.Field(i).IsZero(), "Submissions.%s is not exercised here", sub.Type().Field(i).Name)
+	}
 	v := reflect.ValueOf(s.Total)
 	for i := range v.NumField() {
 		assert.False(t, v.Field(i).IsZero(), "%s is not exercised here", v.Type().Field(i).Name)

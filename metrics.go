@@ -94,7 +94,8 @@ type RouteMetrics struct {
 	Looks uint64 `json:"looks"`
 	// LookErrors grows with each failed look. Every kind is present.
 	LookErrors map[ErrorKind]uint64 `json:"look_errors"`
-	// Stops grows with the end of each watch. Every one of Reasons is present.
+	// Stops grows with the end of each watch, and of each submission that OnStop is
+	// told of. Every one of Reasons is present.
 	Stops map[Reason]uint64 `json:"stops"`
 	// PollsPerCompletion is the number of looks of each job whose end the
 	// provider told (succeeded, failed, canceled, expired), however it did. Its
@@ -126,6 +127,8 @@ type RouteMetrics struct {
 	Webhook WebhookMetrics `json:"webhook"`
 	// Backlog tells of the looks that are due and wait.
 	Backlog BacklogMetrics `json:"backlog"`
+	// Submissions tells of the calls of Poller.Submit.
+	Submissions SubmissionMetrics `json:"submissions"`
 	// Failing is how many unresolved jobs failed at their last look, and
 	// LongestStreak the most failed looks in a row among them, at most 64.
 	// Both return to zero with good answers and with the end of the watch.
@@ -198,6 +201,7 @@ func (m *RouteMetrics) add(o RouteMetrics) {
 	m.Webhook.cover(m.PollsPerCompletion.Count)
 	m.Backlog.Jobs += o.Backlog.Jobs
 	m.Backlog.Lag = max(m.Backlog.Lag, o.Backlog.Lag)
+	m.Submissions.add(o.Submissions)
 	m.Failing += o.Failing
 	m.LongestStreak = max(m.LongestStreak, o.LongestStreak)
 }

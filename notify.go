@@ -56,6 +56,7 @@ func (p *Poller) takeNotice(n *Notice, storeFirst bool, now Stamp, draw float64)
 	if err := p.tenancy.refusal(); err != nil {
 		return true, fmt.Errorf("jobpoll: %s: %w: %w", n.Key, ErrNotTaken, err)
 	}
+	p.sightSubmission(n)
 	if p.events.seen(*n) {
 		p.noticed(rt, *n, NoticeDuplicate, false)
 		return true, nil

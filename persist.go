@@ -168,6 +168,21 @@ func (s *storedJob) ended() *Outcome {
 	return nil
 }
 
+// read gets one record, if there is one, and reports a failure.
+func (p *Poller) read(ctx context.Context, what string, kind RecordKind, id string) (rec Record, found bool, err error) {
+	err = p.guard(Key{}, "Store.Get", func() (err error) { rec, err = p.store.Get(ctx, kind, id); return err })
+	switch {
+	case err == nil || errors.Is(err, ErrNotFound):
+		p.storeWorked(opGet | opLoad)
+		return rec, err == nil, nil
+	case ctx.Err() != nil:
+		p.storeFailed(opGet, what, err)
+	default:
+		p.storeDown(opGet, what, err)
+	}
+	return Record{}, false, err
+}
+
 // stored gives what the store holds of a job that is not watched; nil: nothing.
 func (p *Poller) stored(ctx context.Context, k Key) (*storedJob, error) {
 	if p.store == nil {
@@ -179,24 +194,15 @@ func (p *Poller) stored(ctx context.Context, k Key) (*storedJob, error) {
 	if known {
 		return nil, nil
 	}
-	var rec Record
-	err := p.guard(k, "Store.Get", func() (err error) { rec, err = p.store.Get(ctx, RecordJob, jobRecordID(k)); return err })
-	if err == nil || errors.Is(err, ErrNotFound) {
-		p.storeWorked(opGet | opLoad)
-	}
-	if errors.Is(err, ErrNotFound) {
+	rec, found, err := p.read(ctx, "job", RecordJob, jobRecordID(k))
+	if err == nil && !found {
 		return nil, nil
 	}
 	var s storedJob
-	switch {
-	case err == nil:
+	if err == nil {
 		if s, err = decodeJob(rec); err != nil {
 			p.storeFailed(opGet, "job", err)
 		}
-	case ctx.Err() != nil:
-		p.storeFailed(opGet, "job", err)
-	default:
-		p.storeDown(opGet, "job", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("jobpoll: %s: not watched, the store could not be read: %w", k, err)

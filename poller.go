@@ -69,6 +69,7 @@ type Poller struct {
 	coolLater      map[string]*storedBudget        // the same of budget nodes
 	cooled         map[*Budget][laneCount]cooldown // as last left to a flush
 	restored       bool
+	submits        submissions
 	writes         map[Key]chan struct{} // of job records, under way; closed when over
 	flushing       bool
 	flushed        Stamp
@@ -170,15 +171,14 @@ func (p *Poller) AddRoute(r Route) error {
 	p.unlock()
 	p.resumeBudgets(nodes)
 	now, draw = p.lock()
+	p.wakeSubmissions(r.Name)
 	adopted := p.orphans[r.Name]
 	delete(p.orphans, r.Name)
 	for i := range adopted {
 		p.adopt(&adopted[i], now, draw)
 	}
 	p.unlock()
-	if len(adopted) > 0 {
-		p.waker.kick()
-	}
+	p.waker.kick()
 	return nil
 }
 
@@ -269,7 +269,7 @@ func (p *Poller) Abandon(_ context.Context, k Key, cause error) error {
 // jobs.
 func (p *Poller) Metrics() Metrics {
 	now := p.line.now()
-	in := levels{backlog: map[string]BacklogMetrics{}, hung: map[string]int{}, budgets: map[string]BudgetMetrics{}}
+	in := levels{backlog: map[string]BacklogMetrics{}, hung: map[string]int{}, submits: map[string]submitLevels{}, budgets: map[string]BudgetMetrics{}}
 	nodes := map[*Budget]bool{p.budget: true}
 	p.mu.Lock()
 	in.parked = p.early.len()
@@ -280,7 +280,7 @@ func (p *Poller) Metrics() Metrics {
 			_, planned := p.jobs.waits(p.jobs.lines.Get(h.slot))
 			b.Lag = max(now.Sub(planned), 0)
 		}
-		in.backlog[rt.Name], in.hung[rt.Name] = b, rt.hung
+		in.backlog[rt.Name], in.hung[rt.Name], in.submits[rt.Name] = b, rt.hung, rt.submits
 		nodes[rt.budget] = true
 	}
 	p.mu.Unlock()

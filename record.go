@@ -200,6 +200,9 @@ func (p *Poller) admit(r *record, restored bool) *record {
 	p.jobs.add(r)
 	if c := r.job.ClientKey; c != "" {
 		delete(p.byClient, c) // the table finds it
+		if s := p.submits.get(c); s != nil {
+			p.planSubmission(s, p.line.last()) // that is what came of it
+		}
 	}
 	r.route.budget.jobStarted()
 	r.route.meter.watched(r.submitted.Time(), restored, int(r.track.Errors))

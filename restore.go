@@ -149,6 +149,8 @@ func (p *Poller) restoreRecord(rec Record) (bool, error) {
 		return false, p.restoreNotice(rec)
 	case RecordBudget:
 		return false, p.restoreBudget(rec)
+	case RecordSubmission:
+		return false, p.restoreSubmission(rec)
 	}
 	return false, nil
 }

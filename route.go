@@ -36,6 +36,7 @@ type route struct {
 	grants  []grant       // taken for the route, not yet used
 	want    *want         // the standing interest in a grant; nil: none
 	auth    authHold
+	submits submitLevels // submissions that are no jobs yet, by state
 }
 
 // newRoute makes a route. It asks the Checker for its abilities, which may be
@@ -44,6 +45,7 @@ func newRoute(r Route) *route {
 	rt := &route{Route: r, budget: r.Budget}
 	rt.Family = cmp.Or(r.Family, r.Name)
 	rt.CheckTimeout = cmp.Or(r.CheckTimeout, DefaultCheckTimeout)
+	rt.SubmitTimeout = cmp.Or(r.SubmitTimeout, DefaultSubmitTimeout)
 	rt.Schedule.Buckets = append([]Bucket(nil), r.Schedule.Buckets...)
 	rt.Schedule.Delays = append([]time.Duration(nil), r.Schedule.Delays...)
 	rt.guidance = make(map[string]*Guidance, len(r.Guidance))

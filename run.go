@@ -75,6 +75,7 @@ func (p *Poller) runTerm(ctx context.Context, first bool) error {
 	run.store, run.endStore = context.WithCancelCause(context.WithoutCancel(ctx))
 	p.mu.Lock()
 	p.run = run
+	p.attachSubmissions(run)
 	p.mu.Unlock()
 	defer run.cancel(nil)
 	defer run.endStore(nil)
@@ -257,6 +258,7 @@ func (p *Poller) sleep(now Stamp) time.Duration {
 	next = min(next, p.holds.expire(now, p.giveJobSlot))
 	next = min(next, p.flushSoon(now))
 	next = min(next, p.renewSoon(now))
+	next = min(next, p.tendSubmissions(now))
 	if len(p.early.list) > 0 {
 		p.dropEarly(p.early.expire(now))
 	}

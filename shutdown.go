@@ -17,7 +17,8 @@ func (p *Poller) stopRun(run *runState, final bool) {
 	p.mu.Lock()
 	run.draining = true
 	p.restWorkers(true)
-	p.mu.Unlock()
+	p.holdSubmissions(run)
+	p.unlock()
 	run.cancel(ErrShutdown)
 	run.endStore(ErrShutdown)
 	run.wg.Wait()
@@ -30,6 +31,7 @@ func (p *Poller) leaveRun(why error, final bool) {
 	p.mu.Lock()
 	p.run, p.over = nil, final
 	p.drained(why)
+	p.leaveSubmissions()
 	for _, rt := range p.order {
 		p.leaveBudget(rt)
 		if a := &rt.auth; a.state == authRefreshing {
@@ -112,7 +114,8 @@ func (p *Poller) close(run *runState) <-chan struct{} {
 	run.draining = true
 	p.restWorkers(true)
 	p.backToWaiting()
-	p.mu.Unlock()
+	p.holdSubmissions(run)
+	p.unlock()
 	done := make(chan struct{})
 	go func() {
 		run.wg.Wait()

@@ -91,8 +91,8 @@ const (
 	ReasonLost                          // no such job
 	ReasonResultExpired                 // gone
 	ReasonUnknownStatus                 // UnknownFor and UnknownLooks
-	ReasonAmbiguous                     // a submission whose end is not known (reserved: not told yet)
-	ReasonNotSent                       // a submission that surely was not sent (reserved: not told yet)
+	ReasonAmbiguous                     // a submission that the provider may have taken: see Poller.Resolve
+	ReasonNotSent                       // a submission that surely came to nothing
 	ReasonAbandoned                     // the caller stopped watching
 	ReasonUnknown                       // a name written by a newer version
 )
@@ -170,7 +170,7 @@ const (
 	ViaWebhook     // a notice
 	ViaLookup      // the Reconciler
 	ViaLocal       // a rule or the caller, without the provider
-	ViaSubmit      // the answer to the submission (reserved: not told yet)
+	ViaSubmit      // the answer to the submission
 )
 
 var viaNames = []string{"unknown", "poll", "webhook", "lookup", "local", "submit"}

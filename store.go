@@ -16,7 +16,7 @@ const (
 	RecordUnknown    RecordKind = iota
 	RecordJob                   // a watched job, or its outcome until and after it was told
 	RecordNotice                // a notice taken over for a job that is not watched yet
-	RecordSubmission            // the intent of a submission
+	RecordSubmission            // a submission, by its ClientKey: the intent, then what came of it
 	RecordProfile               // learned durations of a profile
 	RecordBudget                // the cool-downs of a budget node
 )

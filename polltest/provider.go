@@ -41,6 +41,9 @@ type Provider struct {
 	most     int
 	limited  int
 	limit    rateLimit
+	sends    map[string][]time.Time // by ClientKey
+	byKey    map[string]taken
+	lookups  []jobpoll.Lost
 }
 
 var (
