@@ -94,6 +94,9 @@ type Route struct {
 	Budget *Budget
 	// Stop replaces Config.Stop field by field.
 	Stop StopRules
+	// Webhook says how webhooks and looks go together. Zero: the webhooks are
+	// learned, and where none ever comes nothing changes.
+	Webhook WebhookPolicy
 	// Reconciler looks up jobs that the provider says it does not know, and
 	// submissions whose answer was lost. Nil: the Checker, if it is one.
 	Reconciler Reconciler
@@ -179,6 +182,7 @@ func (r *Route) faults(at string) []error {
 	}
 	all = append(all, r.Stop.faults(at+".Stop")...)
 	all = append(all, r.Schedule.faults(at+".Schedule")...)
+	all = append(all, r.Webhook.faults(at+".Webhook")...)
 	profiles := make([]string, 0, len(r.Guidance))
 	for p := range r.Guidance {
 		profiles = append(profiles, p)

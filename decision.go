@@ -14,6 +14,8 @@ type Input struct {
 	NotBefore time.Time
 	// Plan is a learned schedule; nil: the table.
 	Plan *Plan
+	// Webhook is what is known of the webhooks of the job's route; nil: nothing.
+	Webhook *WebhookOutlook
 	// Price is how many times dearer than usual a look is now: gaps grow by
 	// its square root. 1 or less, NaN, and infinity: as usual.
 	Price float64
@@ -38,32 +40,33 @@ type Cause uint8
 
 // The causes.
 const (
-	CauseNone     Cause = iota
-	CauseFirst          // the first look
-	CauseBackoff        // the bucket, grown by looks without progress
-	CauseLadder         // Schedule.Delays
-	CausePlan           // the learned plan
-	CauseEta            // the provider's Remaining
-	CauseProgress       // an end estimated from progress
-	CauseQueued         // queued at the provider
-	CauseNear           // near the expected end
-	CauseError          // after a transient error
-	CauseMissing        // the provider does not know the job (yet)
-	CauseAuth           // credentials refused: a probe a minute
-	CauseConfirm        // done without an output: one confirming look
-	CauseHint           // a wait that the provider asked for
-	CauseCooldown       // a cool-down of the budget, or Job.NotBefore
-	CauseFloor          // the minimum gap or the published pace
-	CauseDeadline       // the last look before a limit
-	CauseParked         // a wait outlasts the limit: nothing until then
-	CauseEnded          // the watch ends
-	CauseNotice         // a notice asked for a look (set by the Poller)
-	CauseNow            // PollNow asked for a look (set by the Poller)
-	CauseWake           // the clock jumped or the machine was suspended (set by the Poller)
+	CauseNone      Cause = iota
+	CauseFirst           // the first look
+	CauseBackoff         // the bucket, grown by looks without progress
+	CauseLadder          // Schedule.Delays
+	CausePlan            // the learned plan
+	CauseEta             // the provider's Remaining
+	CauseProgress        // an end estimated from progress
+	CauseQueued          // queued at the provider
+	CauseNear            // near the expected end
+	CauseError           // after a transient error
+	CauseMissing         // the provider does not know the job (yet)
+	CauseAuth            // credentials refused: a probe a minute
+	CauseConfirm         // done without an output: one confirming look
+	CauseHint            // a wait that the provider asked for
+	CauseCooldown        // a cool-down of the budget, or Job.NotBefore
+	CauseFloor           // the minimum gap or the published pace
+	CauseDeadline        // the last look before a limit
+	CauseParked          // a wait outlasts the limit: nothing until then
+	CauseEnded           // the watch ends
+	CauseNotice          // a notice asked for a look (set by the Poller)
+	CauseNow             // PollNow asked for a look (set by the Poller)
+	CauseWake            // the clock jumped or the machine was suspended (set by the Poller)
+	CauseReconcile       // the webhook should have come by then
 )
 
 var causeNames = []string{"none", "first", "backoff", "ladder", "plan", "eta", "progress", "queued", "near", "error", "missing", "auth",
-	"confirm", "hint", "cooldown", "floor", "deadline", "parked", "ended", "notice", "now", "wake"}
+	"confirm", "hint", "cooldown", "floor", "deadline", "parked", "ended", "notice", "now", "wake", "reconcile"}
 
 // String returns the cause's name.
 func (c Cause) String() string { return enumName(causeNames, int(c)) }
@@ -85,6 +88,7 @@ type question struct {
 	stop      *StopRules
 	guidance  *Guidance
 	plan      *Plan
+	webhook   *WebhookOutlook
 	now       Stamp
 	submitted Stamp
 	notBefore Stamp // the job's own, before its first look
@@ -97,7 +101,7 @@ type question struct {
 
 func (in *Input) question() question {
 	q := question{
-		job: &in.Job, track: &in.Track, stop: &in.Stop, guidance: &in.Guidance, plan: in.Plan, now: StampOf(in.Now),
+		job: &in.Job, track: &in.Track, stop: &in.Stop, guidance: &in.Guidance, plan: in.Plan, webhook: in.Webhook, now: StampOf(in.Now),
 		expected: expected(in.Job.Expected, &in.Guidance), price: in.Price, rand: in.Rand,
 	}
 	// Most of these are zero most of the time.

@@ -30,6 +30,9 @@ func (p *Poller) finish(r *record, e ending, now Stamp) {
 	p.undelivered++
 	r.outcome, r.endErr = p.conclude(r, e, now), e.cause
 	rt.meter.stopped(r.outcome, r.submitted.Time(), int(r.track.Errors))
+	if r.success == nil && toldByProvider(e.reason) && (e.via == ViaPoll || e.via == ViaWebhook) {
+		p.endTold(r, e.via == ViaWebhook || r.cause == CauseNotice, now)
+	}
 	p.learn(r, e, now)
 	p.releaseJobSlot(r, now)
 	r.stage = stageStore
@@ -113,6 +116,9 @@ func (p *Poller) learn(r *record, e ending, now Stamp) {
 	lo := time.Duration(0)
 	if !e.unfinished.IsZero() {
 		lo = max(e.unfinished.Sub(r.submitted), 0)
+	}
+	if e.via == ViaWebhook {
+		lo = hi // it comes with the end, and there may have been no look
 	}
 	if r.outcome.DelayExact {
 		hi -= r.outcome.DetectionDelay

@@ -8,4 +8,7 @@ require (
 	golang.org/x/time v0.15.0
 )
 
-require go.yaml.in/yaml/v3 v3.0.5 // indirect
+require (
+	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)

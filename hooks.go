@@ -28,6 +28,10 @@ type Hooks struct {
 	// Late is called when the provider tells the end of a job after its watch
 	// was stopped: a paid result that nobody waits for any more.
 	Late func(LateEvent)
+	// Coverage is called when the coverage of a route's webhooks, by which its
+	// looks are planned, has moved by a fifth or more since it was last called,
+	// or has gone.
+	Coverage func(CoverageEvent)
 	// UnknownWord is called when a job tells a status word that its adapter
 	// does not know, and again only when that word changes.
 	UnknownWord func(WordEvent)
@@ -144,6 +148,15 @@ type LateEvent struct {
 	At    time.Time
 }
 
+// CoverageEvent is a change in how many ends the webhooks of a route tell.
+type CoverageEvent struct {
+	Route string
+	// From and To are parts of the latest ends, 0 to 1. At 0 the ordinary
+	// schedule holds. Where To is less, jobs that wait are brought forward.
+	From, To float64
+	At       time.Time
+}
+
 // WordEvent is a status word that the adapter does not know.
 type WordEvent struct {
 	Job  Job
@@ -212,6 +225,7 @@ func JoinHooks(a, b Hooks) Hooks {
 		RateLimited:  joinHook(a.RateLimited, b.RateLimited),
 		Noticed:      joinHook(a.Noticed, b.Noticed),
 		Late:         joinHook(a.Late, b.Late),
+		Coverage:     joinHook(a.Coverage, b.Coverage),
 		UnknownWord:  joinHook(a.UnknownWord, b.UnknownWord),
 		Submitted:    joinHook(a.Submitted, b.Submitted),
 		Panicked:     joinHook(a.Panicked, b.Panicked),

@@ -73,6 +73,9 @@ func (p *Poller) startCall(r *record, c *lookCall, g grant, now Stamp) {
 	p.wakeBy(c.deadline)
 	p.inFlight++
 	r.route.meter.lookStarted(c.late)
+	if r.cause == CauseReconcile {
+		r.route.meter.reconciled()
+	}
 }
 
 // invoke calls the user's code, with panics contained, and leaves in a what it

@@ -67,10 +67,16 @@ func (m *meter) written(what string, records int) {
 type levels struct {
 	undelivered int
 	parked      int
-	backlog     map[string]BacklogMetrics // by route
-	hung        map[string]int            // the same
-	submits     map[string]submitLevels   // the same
+	routes      map[string]routeLevels
 	budgets     map[string]BudgetMetrics
+}
+
+// routeLevels are those of one route.
+type routeLevels struct {
+	backlog BacklogMetrics
+	hung    int
+	submits submitLevels
+	recent  float64 // coverage
 }
 
 func newMeter() *meter { return &meter{routes: make(map[string]*routeMeter)} }
@@ -188,6 +194,20 @@ func (r *routeMeter) released(born time.Time, streak int) {
 	r.mu.Unlock()
 }
 
+// reconciled counts a look for which the webhook was late, after lookStarted.
+func (r *routeMeter) reconciled() {
+	r.mu.Lock()
+	r.webhook.Looks++
+	r.mu.Unlock()
+}
+
+// forwarded counts a job that was brought forward as webhooks stayed away.
+func (r *routeMeter) forwarded() {
+	r.mu.Lock()
+	r.webhook.Forwarded++
+	r.mu.Unlock()
+}
+
 // notice counts what became of a notice. parked tells that it was counted as
 // early before and comes from there.
 func (r *routeMeter) notice(kind NoticeKind, parked bool) {
@@ -269,8 +289,9 @@ func (m *meter) snapshot(now time.Time, in levels) Metrics {
 		from := len(births)
 		one, births = r.snapshot(now, births)
 		one.Age = ages(births[from:], now)
-		one.Backlog, one.Hung = in.backlog[name], in.hung[name]
-		one.Submissions.level(in.submits[name])
+		level := in.routes[name]
+		one.Backlog, one.Hung, one.Webhook.Recent = level.backlog, level.hung, level.recent
+		one.Submissions.level(level.submits)
 		s.Total.add(one)
 		s.Routes[name] = one
 	}

@@ -271,7 +271,8 @@ func TestTotalIsTheSumOfTheRoutes(t *testing.T) {
 	finish(b, 4, 0, Outcome{Reason: ReasonSucceeded})
 	s := m.snapshot(meterNow, levels{
 		undelivered: 3, parked: 4,
-		backlog: map[string]BacklogMetrics{"a": {Jobs: 2, Lag: time.Second}, "b": {Jobs: 5, Lag: time.Minute}, "gone": {Jobs: 9}},
+		routes: map[string]routeLevels{"a": {backlog: BacklogMetrics{Jobs: 2, Lag: time.Second}}, "b": {backlog: BacklogMetrics{Jobs: 5, Lag: time.Minute}},
+			"gone": {backlog: BacklogMetrics{Jobs: 9}}},
 	})
 	assert.Equal(t, 100, s.Total.Unresolved)
 	assert.EqualValues(t, 92, s.Total.Watched)
@@ -309,8 +310,9 @@ func TestTotalOfOneRouteIsThatRoute(t *testing.T) {
 	for _, e := range []SubmitMeaning{SubmitNotSent, SubmitRefused, SubmitAbsent, SubmitAmbiguous} {
 		r.submitEnded(e)
 	}
-	s := m.snapshot(meterNow, levels{backlog: map[string]BacklogMetrics{"a": {Jobs: 1, Lag: time.Second}}, hung: map[string]int{"a": 2},
-		submits: map[string]submitLevels{"a": {1, 2, 3, 4, 5, 6, 7}}})
+	s := m.snapshot(meterNow, levels{routes: map[string]routeLevels{"a": {
+		backlog: BacklogMetrics{Jobs: 1, Lag: time.Second}, hung: 2, submits: submitLevels{1, 2, 3, 4, 5, 6, 7}, recent: 0.5,
+	}}})
 	assert.Equal(t, s.Routes["a"], s.Total)
 	sub := reflect.ValueOf(s.Total.Submissions)
 	for i := range sub.NumField() {

@@ -170,6 +170,14 @@ type WebhookMetrics struct {
 	// Coverage is Ends as a part (0..1) of all ends that the provider told;
 	// zero where there are none.
 	Coverage float64 `json:"coverage"`
+	// Recent is the coverage that looks are planned by now (0..1): over the
+	// latest ends (WebhookPolicy.Window), with those that a look found which a
+	// notice asked for or overtook. It is of one route, and zero in the total.
+	Recent float64 `json:"recent"`
+	// Looks grows with each look because the webhook should have come,
+	// Forwarded with each job that was brought forward as webhooks stayed away.
+	Looks     uint64 `json:"looks"`
+	Forwarded uint64 `json:"forwarded"`
 }
 
 // BacklogMetrics are the looks that are due but wait, for a worker or for the
@@ -223,6 +231,8 @@ func (w *WebhookMetrics) add(o WebhookMetrics) {
 	w.Early += o.Early
 	w.EarlyDropped += o.EarlyDropped
 	w.Ends += o.Ends
+	w.Looks += o.Looks
+	w.Forwarded += o.Forwarded
 }
 
 // cover sets the coverage, given how many ends the provider told.

@@ -2,6 +2,7 @@ package jobpoll
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -9,6 +10,7 @@ import (
 const (
 	maxEarly      = 10_000
 	maxEarlyBytes = 16 << 20
+	maxEarlyOfJob = 64
 	earlyLife     = 15 * time.Minute
 )
 
@@ -42,12 +44,34 @@ func (n *Notice) waitsFor() parkedFor {
 }
 
 func (n *Notice) size() int {
-	return 256 + len(n.Key.ID) + len(n.ClientKey) + len(n.EventID) + len(n.Report.Output) + len(n.Report.Ref)
+	r := &n.Report
+	size := 512 + len(n.Key.Route) + len(n.Key.ID) + len(n.ClientKey) + len(n.EventID) + len(r.RawStatus) + len(r.Output) + len(r.Ref)
+	if f := r.Failure; f != nil {
+		size += len(f.Code) + len(f.Message)
+	}
+	return size
 }
 
-// park adds a notice and returns those that had to go for it.
+// own copies the texts, which may be parts of a large body.
+func (n *Notice) own() {
+	for _, s := range [...]*string{&n.Key.Route, &n.Key.ID, &n.ClientKey, &n.EventID, &n.Report.RawStatus, &n.Report.Ref} {
+		*s = strings.Clone(*s)
+	}
+	if f := n.Report.Failure; f != nil {
+		n.Report.Failure = &Failure{Kind: f.Kind, Code: strings.Clone(f.Code), Message: strings.Clone(f.Message)}
+	}
+}
+
+// park adds a notice and returns those that had to go for it: the oldest, or
+// where one job has too many, the oldest of that job.
 func (q *parking) park(n Notice, now Stamp) []Notice {
+	n.own()
 	out := q.expire(now)
+	if of := q.byJob[n.waitsFor()]; len(of) >= maxEarlyOfJob {
+		out = append(out, of[0].n)
+		q.remove(of[0])
+		q.byJob[n.waitsFor()] = of[1:]
+	}
 	if len(q.list) > 2*q.count+64 {
 		q.list = slices.DeleteFunc(q.list, func(e *parked) bool { return e.gone })
 	}
@@ -135,6 +159,9 @@ func (q *parking) has(n *Notice) bool {
 	return false
 }
 
+// hasEvent reports whether the event of a notice waits.
+func (q *parking) hasEvent(n *Notice) bool { return n.EventID != "" && q.has(n) }
+
 // repeats reports whether two notices have the same noticeID. It makes none:
 // ten thousand may wait for one job.
 func (n *Notice) repeats(o *Notice) bool {
@@ -145,37 +172,3 @@ func (n *Notice) repeats(o *Notice) bool {
 }
 
 func (q *parking) len() int { return q.count }
-
-// maxEvents bounds the event ids that are remembered, per generation of two.
-const maxEvents = 32_768
-
-type eventID struct{ route, id string }
-
-// eventIDs remembers the events that were taken over: two generations, of
-// which the older goes when the newer is full.
-type eventIDs struct{ young, old map[eventID]struct{} }
-
-func (e *eventIDs) seen(n Notice) bool {
-	if n.EventID == "" {
-		return false
-	}
-	id := eventID{n.Key.Route, n.EventID}
-	if _, ok := e.young[id]; ok {
-		return true
-	}
-	_, ok := e.old[id]
-	return ok
-}
-
-func (e *eventIDs) add(n Notice) {
-	if n.EventID == "" || len(n.EventID) > 1024 {
-		return
-	}
-	if e.young == nil {
-		e.young = map[eventID]struct{}{}
-	}
-	if len(e.young) >= maxEvents {
-		e.old, e.young = e.young, map[eventID]struct{}{}
-	}
-	e.young[eventID{n.Key.Route, n.EventID}] = struct{}{}
-}

@@ -31,7 +31,8 @@ type storedJob struct {
 	Outcome  *Outcome  `json:"outcome,omitempty"`
 	Attempts int32     `json:"attempts,omitempty"`
 	Told     bool      `json:"told,omitempty"`
-	Again    *Job      `json:"again,omitempty"` // watched anew once it was told
+	Again    *Job      `json:"again,omitempty"`  // watched anew once it was told
+	Events   []eventID `json:"events,omitempty"` // of notices, the latest
 
 	rev uint64
 }
@@ -47,6 +48,7 @@ func (p *Poller) encode(r *record) Record {
 		Version: recordVersion, Job: r.job, Track: r.track.shifted(shift), Rules: *r.rules, Polls: r.polls,
 		FirstAt: toWall(r.firstAt, shift), LastAt: toWall(r.lastAt, shift), DueAt: saneTime(toWall(r.planned, shift)),
 		Word: r.word, Outcome: r.outcome, Attempts: r.attempts, Told: r.stage == stageForget,
+		Events: p.heard[r.handle()],
 	}
 	if r.again != nil {
 		s.Again = &r.again.rec.job

@@ -64,6 +64,8 @@ type Poller struct {
 	ended          tombstones
 	early          parking
 	events         eventIDs
+	heard          map[handle][]eventID // of the notices of a job, with a Store
+	forwards       []forwarding
 	holds          slotHolds
 	orphans        map[string][]storedJob          // restored jobs of routes not added yet
 	coolLater      map[string]*storedBudget        // the same of budget nodes
@@ -269,7 +271,7 @@ func (p *Poller) Abandon(_ context.Context, k Key, cause error) error {
 // jobs.
 func (p *Poller) Metrics() Metrics {
 	now := p.line.now()
-	in := levels{backlog: map[string]BacklogMetrics{}, hung: map[string]int{}, submits: map[string]submitLevels{}, budgets: map[string]BudgetMetrics{}}
+	in := levels{routes: map[string]routeLevels{}, budgets: map[string]BudgetMetrics{}}
 	nodes := map[*Budget]bool{p.budget: true}
 	p.mu.Lock()
 	in.parked = p.early.len()
@@ -280,7 +282,7 @@ func (p *Poller) Metrics() Metrics {
 			_, planned := p.jobs.waits(p.jobs.lines.Get(h.slot))
 			b.Lag = max(now.Sub(planned), 0)
 		}
-		in.backlog[rt.Name], in.hung[rt.Name], in.submits[rt.Name] = b, rt.hung, rt.submits
+		in.routes[rt.Name] = routeLevels{backlog: b, hung: rt.hung, submits: rt.submits, recent: rt.webhooks.cover.value}
 		nodes[rt.budget] = true
 	}
 	p.mu.Unlock()

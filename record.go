@@ -213,6 +213,7 @@ func (p *Poller) admit(r *record, restored bool) *record {
 func (p *Poller) dropRecord(r *record) {
 	p.unplan(r.slot)
 	p.retries.Remove(r.slot)
+	delete(p.heard, r.handle())
 	p.jobs.remove(r)
 }
 
@@ -225,10 +226,15 @@ type step struct {
 
 // decide asks the core about a record.
 func (p *Poller) decide(r *record, now Stamp, draw float64) step {
+	return p.decideWith(r, p.outlook(r, now), now, draw)
+}
+
+// decideWith is decide for what is known of the job's webhook.
+func (p *Poller) decideWith(r *record, webhook *WebhookOutlook, now Stamp, draw float64) step {
 	g := r.route.guide(r.job.Profile)
 	q := question{
 		job: &r.job, expected: expected(r.job.Expected, g),
-		submitted: r.submitted, notBefore: r.notBefore, deadline: r.deadline, track: &r.track, stop: r.rules, guidance: g,
+		submitted: r.submitted, notBefore: r.notBefore, deadline: r.deadline, track: &r.track, stop: r.rules, guidance: g, webhook: webhook,
 		closed: p.closedUntil(r.route, now), now: now, rand: draw,
 	}
 	if r.success != nil {

@@ -136,6 +136,9 @@ func (p *Poller) restoreRecord(rec Record) (bool, error) {
 		if s.Outcome != nil && s.Told {
 			p.bury(tombstone{outcome: *s.Outcome, rev: s.rev})
 			waits.end(s.Outcome)
+			for _, id := range s.Events {
+				p.events.add(id)
+			}
 			return false, nil
 		}
 		if p.routes[s.Job.Route] == nil {
@@ -233,6 +236,7 @@ func (p *Poller) restoreNotice(rec Record) error {
 		return nil
 	}
 	p.noticed(r.route, n, p.applyNotice(r, n, now, draw), true)
+	p.hear(r, &n)
 	p.dropNotice(parkedAs)
 	return nil
 }
@@ -262,6 +266,7 @@ func (p *Poller) adopt(s *storedJob, now Stamp, draw float64) {
 		}
 	}
 	r = p.admit(r, true)
+	p.hearAgain(r, s.Events)
 	if r.phase == phaseEnding {
 		// It was counted when it ended; what is left is to tell it.
 		p.undelivered++
@@ -270,7 +275,9 @@ func (p *Poller) adopt(s *storedJob, now Stamp, draw float64) {
 		p.serve(r)
 		return
 	}
-	d := p.decide(r, now, draw)
+	// What the webhook told meanwhile may be lost: the ordinary schedule says
+	// when to look first.
+	d := p.decideWith(r, nil, now, draw)
 	switch due := toSteady(s.DueAt, shift); {
 	case d.stop == ReasonRateLimited:
 		// The provider's wait outlasts the limit: no look comes first.

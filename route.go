@@ -37,12 +37,15 @@ type route struct {
 	want    *want         // the standing interest in a grant; nil: none
 	auth    authHold
 	submits submitLevels // submissions that are no jobs yet, by state
+
+	webhooks webhooks
 }
 
 // newRoute makes a route. It asks the Checker for its abilities, which may be
 // the user's code, so never under the lock.
 func newRoute(r Route) *route {
-	rt := &route{Route: r, budget: r.Budget}
+	rt := &route{Route: r, budget: r.Budget, webhooks: webhooks{cover: newCoverage(&r.Webhook)}}
+	rt.webhooks.told = rt.webhooks.cover.value
 	rt.Family = cmp.Or(r.Family, r.Name)
 	rt.CheckTimeout = cmp.Or(r.CheckTimeout, DefaultCheckTimeout)
 	rt.SubmitTimeout = cmp.Or(r.SubmitTimeout, DefaultSubmitTimeout)

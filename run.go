@@ -230,6 +230,8 @@ func (p *Poller) doDue(now Stamp) bool {
 		p.jump(j, now)
 	}
 	more := p.goOnJumping(now)
+	p.settleCoverage(now)
+	more = p.bringForward(now) || more
 	more = p.timeOutCalls(now) || more
 	more = p.popDue(now) || more
 	p.popRetries(now)
@@ -254,6 +256,7 @@ func (p *Poller) sleep(now Stamp) time.Duration {
 		if c := rt.calls.first; c != nil {
 			next = min(next, max(c.deadline.Sub(now), 0))
 		}
+		next = min(next, rt.webhooks.cover.next(now))
 	}
 	next = min(next, p.holds.expire(now, p.giveJobSlot))
 	next = min(next, p.flushSoon(now))

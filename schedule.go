@@ -116,8 +116,9 @@ type Guidance struct {
 //
 // The delay is: base (the estimate of the end, else the learned plan, else
 // Delays, else the bucket), grown (bucket and errors only, doubled with each
-// look without progress), capped, jittered, cut at the next limit of the stop
-// rules, and last lifted to every floor. While queued the base is
+// look without progress), capped, jittered, put off while a webhook can still
+// be on time (WebhookOutlook), cut at the next limit of the stop rules, and
+// last lifted to every floor. While queued the base is
 // Schedule.Queued or the cap. A limit that has passed stops the job only after
 // a look at or after it; but a wait of the provider that outlasts the limit
 // parks the job and stops it at the limit.
@@ -172,6 +173,7 @@ func (s *Schedule) decide(q *question) choice {
 	if cause == CauseBackoff && delay > p.base {
 		delay = t.stride(delay, age+last, p.base)
 	}
+	delay, cause = s.reconcile(q, delay, cause, age+last)
 	at := last + delay
 	if at > limit {
 		at, cause = limit, CauseDeadline

@@ -17,6 +17,12 @@
 //	job.Route = "replicate"
 //	out, err := p.Wait(ctx, job)
 //
+// # Webhooks
+//
+// ReplicateNotice, FalNotice and AtlasNotice read what those providers send to
+// Order.Webhook, by the same tables as a look: each is a Parser of package
+// webhook, which verifies it first.
+//
 // # The kit
 //
 // A Client does what every adapter has to do, and what each gets wrong in a way

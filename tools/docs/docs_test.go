@@ -63,7 +63,8 @@ func blocks(t *testing.T) []fenced {
 // importPaths are the packages that a fragment may use without an import.
 var importPaths = map[string]string{
 	"jobpoll": repo.Module, "polltest": repo.Module + "/polltest", "loopback": repo.Module + "/polltest/loopback",
-	"provider": repo.Module + "/provider", "backoff": "github.com/cenkalti/backoff/v4",
+	"provider": repo.Module + "/provider", "webhook": repo.Module + "/webhook", "sign": repo.Module + "/polltest/sign",
+	"backoff": "github.com/cenkalti/backoff/v4",
 	"require": "github.com/stretchr/testify/require", "context": "context", "errors": "errors", "expvar": "expvar", "fmt": "fmt",
 	"http": "net/http", "json": "encoding/json", "log": "log", "os": "os", "rand": "math/rand/v2", "signal": "os/signal", "slog": "log/slog",
 	"strings": "strings", "synctest": "testing/synctest", "syscall": "syscall", "testing": "testing", "time": "time",

@@ -100,7 +100,7 @@ func layer(dir string) int {
 		return 0
 	case dir == ".":
 		return 1
-	case dir == "polltest", first == "sqlstore", first == "webhook":
+	case dir == "polltest", dir == "polltest/sign", first == "sqlstore", first == "webhook":
 		return 2
 	case dir == "polltest/loopback", first == "provider":
 		return 3

@@ -1,0 +1,100 @@
+package webhook
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+var (
+	errBusy    = errors.New("too many bytes of bodies are in hand")
+	errTooSlow = errors.New("the body did not come in time")
+	errEncoded = errors.New("the body is compressed, and what is signed is not known")
+)
+
+// held counts the bytes of bodies that are in hand.
+type held struct {
+	most int64
+	now  atomic.Int64
+}
+
+// heldReader takes what it reads into account.
+type heldReader struct {
+	io.Reader
+	held *held
+	own  int64
+}
+
+func (r *heldReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.own += int64(n)
+	if r.held.now.Add(int64(n)) > r.held.most {
+		return n, errBusy
+	}
+	return n, err
+}
+
+func (r *heldReader) release() { r.held.now.Add(-r.own) }
+
+// readBody reads the body once, into memory and to a bound, and gives back what
+// it has read for others to read again. release must be called when the bytes
+// are no longer in use.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (body []byte, res Result, err error, release func()) {
+	release = func() {}
+	if e := r.Header.Values("Content-Encoding"); len(e) > 1 || len(e) == 1 && e[0] != "" && !strings.EqualFold(e[0], "identity") {
+		return nil, ResultEncoded, errEncoded, release
+	}
+	if r.ContentLength > h.cfg.MaxBody {
+		return nil, ResultTooLarge, &http.MaxBytesError{Limit: h.cfg.MaxBody}, release
+	}
+	src := &heldReader{Reader: http.MaxBytesReader(w, r.Body, h.cfg.MaxBody), held: &h.held}
+	ended := h.limitRead(w)
+	var b bytes.Buffer
+	if n := r.ContentLength; n > 0 {
+		b.Grow(int(min(n, 16<<10)) + bytes.MinRead) // a promise is not held memory
+	}
+	_, err = b.ReadFrom(src)
+	if late := ended(); late && err != nil {
+		err = errTooSlow
+	}
+	body = b.Bytes()
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case err == nil:
+		res = ResultUnknown
+	case errors.As(err, &tooLarge):
+		res = ResultTooLarge
+	case errors.Is(err, errBusy):
+		res = ResultBusy
+	default:
+		res = ResultBroken
+	}
+	return body, res, err, src.release
+}
+
+// limitRead ends the reading of a body that takes too long. What it returns
+// must be called when that is over, and tells whether it came to this.
+func (h *Handler) limitRead(w http.ResponseWriter) (ended func() (late bool)) {
+	if h.cfg.BodyTimeout < 0 {
+		return func() bool { return false }
+	}
+	fired := make(chan struct{})
+	timer := h.cfg.Clock.AfterFunc(h.cfg.BodyTimeout, func() {
+		defer close(fired)
+		// An instant that is past, whatever the clock. It has no effect where the
+		// writer cannot do it.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
+	})
+	return func() bool {
+		if timer.Stop() {
+			return false
+		}
+		<-fired // the writer must not be used once the handler has returned
+		return true
+	}
+}

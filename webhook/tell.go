@@ -1,0 +1,66 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jobpoll/jobpoll"
+)
+
+// quiet is the least time between two warnings of a kind: who sends rubbish does
+// not write the log.
+const quiet = 10 * time.Second
+
+// lastLine is when a warning of a kind was written, and how many were not since.
+type lastLine struct {
+	mu   sync.Mutex
+	at   time.Time
+	more int
+}
+
+// due reports whether a warning may be written, and how many were left out.
+func (l *lastLine) due(now time.Time) (more int, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.at.IsZero() && within(now, l.at, quiet) {
+		l.more++
+		return 0, false
+	}
+	more, l.more, l.at = l.more, 0, now
+	return more, true
+}
+
+// tell counts a request, and tells the log and the Hook of it.
+func (m *mounted) tell(ctx context.Context, e Event) {
+	m.counts[e.Result.known()].Add(1)
+	m.log(ctx, e)
+	if m.h.cfg.Hook == nil {
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			m.h.cfg.Logger.Error("a hook panicked", "hook", "webhook", "route", e.Route, "panic", jobpoll.Excerpt(fmt.Sprint(v)))
+		}
+	}()
+	m.h.cfg.Hook(e)
+}
+
+func (m *mounted) log(ctx context.Context, e Event) {
+	log := m.h.cfg.Logger
+	if e.Result.good() {
+		if log.Enabled(ctx, slog.LevelDebug) {
+			log.DebugContext(ctx, "webhook", "route", e.Route, "result", e.Result.String(), "job", e.Key.String(), "event", jobpoll.Excerpt(e.EventID))
+		}
+		return
+	}
+	if !log.Enabled(ctx, slog.LevelWarn) {
+		return
+	}
+	if more, ok := m.said[e.Result.known()].due(m.h.cfg.Clock.Now()); ok {
+		log.WarnContext(ctx, "webhook not taken", "route", e.Route, "result", e.Result.String(), "job", e.Key.String(),
+			"error", jobpoll.Excerpt(e.Err.Error()), "more", more)
+	}
+}
