@@ -40,16 +40,26 @@ func (r *heldReader) Read(p []byte) (int, error) {
 
 func (r *heldReader) release() { r.held.now.Add(-r.own) }
 
+// intake is a body that was read, or what came of it.
+type intake struct {
+	body    []byte
+	result  Result // ResultUnknown: all is well so far
+	err     error
+	release func() // must be called when the bytes are no longer in use
+}
+
 // readBody reads the body once, into memory and to a bound, and gives back what
-// it has read for others to read again. release must be called when the bytes
-// are no longer in use.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (body []byte, res Result, err error, release func()) {
-	release = func() {}
+// it has read for others to read again.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) intake {
+	nothing := func() {}
 	if e := r.Header.Values("Content-Encoding"); len(e) > 1 || len(e) == 1 && e[0] != "" && !strings.EqualFold(e[0], "identity") {
-		return nil, ResultEncoded, errEncoded, release
+		return intake{result: ResultEncoded, err: errEncoded, release: nothing}
 	}
 	if r.ContentLength > h.cfg.MaxBody {
-		return nil, ResultTooLarge, &http.MaxBytesError{Limit: h.cfg.MaxBody}, release
+		return intake{result: ResultTooLarge, err: &http.MaxBytesError{Limit: h.cfg.MaxBody}, release: nothing}
+	}
+	if r.Body == nil { // as no server gives it
+		r.Body = http.NoBody
 	}
 	src := &heldReader{Reader: http.MaxBytesReader(w, r.Body, h.cfg.MaxBody), held: &h.held}
 	ended := h.limitRead(w)
@@ -57,24 +67,23 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (body []byte,
 	if n := r.ContentLength; n > 0 {
 		b.Grow(int(min(n, 16<<10)) + bytes.MinRead) // a promise is not held memory
 	}
-	_, err = b.ReadFrom(src)
+	_, err := b.ReadFrom(src)
 	if late := ended(); late && err != nil {
 		err = errTooSlow
 	}
-	body = b.Bytes()
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body = io.NopCloser(bytes.NewReader(b.Bytes()))
+	in := intake{body: b.Bytes(), err: err, release: src.release}
 	var tooLarge *http.MaxBytesError
 	switch {
 	case err == nil:
-		res = ResultUnknown
 	case errors.As(err, &tooLarge):
-		res = ResultTooLarge
+		in.result = ResultTooLarge
 	case errors.Is(err, errBusy):
-		res = ResultBusy
+		in.result = ResultBusy
 	default:
-		res = ResultBroken
+		in.result = ResultBroken
 	}
-	return body, res, err, src.release
+	return in
 }
 
 // limitRead ends the reading of a body that takes too long. What it returns

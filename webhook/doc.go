@@ -63,7 +63,8 @@
 //	     one in a moment, may take it), the keys to verify it could not be had,
 //	     or Config.MaxHeld bytes are in hand
 //
-// The answer does not wait for callbacks of the Poller: those run behind. An
+// The answer does not wait for callbacks of the Poller: those run behind; its
+// Hooks.Noticed and Hooks.Late are telemetry, and run before. An
 // event id is remembered by the Poller once the notice was taken over, and not
 // before, so that one which failed comes through when it is sent again.
 //

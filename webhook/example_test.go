@@ -2,6 +2,10 @@ package webhook_test
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -109,4 +113,34 @@ func ExampleNewToken() {
 	// Output:
 	// 200 {"challenge":"abc"}
 	// 401
+}
+
+// A verifier of one's own, for a provider that signs the id of the task and the
+// time, and no more: its Proof says nothing of the body, so that its notices are
+// hints.
+func ExampleVerifierFunc() {
+	key := []byte("a-key-of-the-provider")
+	verifier := webhook.VerifierFunc(func(r *http.Request, body []byte) (webhook.Proof, error) {
+		var v struct {
+			Data struct {
+				TaskID string `json:"taskId"`
+			} `json:"data"`
+		}
+		if err := json.Unmarshal(body, &v); err != nil {
+			return webhook.Proof{}, webhook.ErrMalformed
+		}
+		mac := hmac.New(sha256.New, key)
+		fmt.Fprintf(mac, "%s.%s", v.Data.TaskID, r.Header.Get("X-Webhook-Timestamp"))
+		want := base64.StdEncoding.EncodeToString(mac.Sum(nil))
+		if !hmac.Equal([]byte(want), []byte(r.Header.Get("X-Webhook-Signature"))) {
+			return webhook.Proof{}, webhook.ErrSignature
+		}
+		return webhook.Proof{}, nil
+	})
+	r := httptest.NewRequest(http.MethodPost, "/", nil)
+	r.Header.Set("X-Webhook-Timestamp", "1767323045")
+	r.Header.Set("X-Webhook-Signature", "forged")
+	_, err := verifier.Verify(r, []byte(`{"data":{"taskId":"t-1"}}`))
+	fmt.Println(err)
+	// Output: the signature does not belong to any key
 }

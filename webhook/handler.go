@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,17 +76,18 @@ func (m *mounted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var answer []byte
 	switch r.Method {
 	case http.MethodPost:
-		body, res, err, release := m.h.readBody(w, r)
-		defer release()
-		e.Result, e.Err, e.Bytes = res, err, len(body)
-		if err == nil {
-			answer = m.deliver(r, body, &e)
+		in := m.h.readBody(w, r)
+		defer in.release()
+		e.Result, e.Err, e.Bytes = in.result, in.err, len(in.body)
+		if in.err == nil {
+			answer = m.deliver(r, in.body, &e)
 		}
 	case http.MethodGet, http.MethodHead:
 		e.Result = ResultProbed
 	default:
 		e.Result, e.Err = ResultMethod, errors.New("the method is not POST")
 	}
+	m.counts[e.Result].Add(1) // before the sender can know
 	if e.Result == ResultIgnored && m.Other != nil {
 		m.Other.ServeHTTP(w, r)
 	} else {
@@ -158,6 +160,9 @@ func (m *mounted) deliver(r *http.Request, body []byte, e *Event) (answer []byte
 	return nil
 }
 
+// maxClientKey bounds a ClientKey of the URL, in bytes; a longer one is none.
+const maxClientKey = 1 << 10
+
 // complete fills in what the parser does not know.
 func (m *mounted) complete(n *jobpoll.Notice, proof Proof, r *http.Request) {
 	n.Key.Route = m.Name
@@ -168,9 +173,9 @@ func (m *mounted) complete(n *jobpoll.Notice, proof Proof, r *http.Request) {
 		n.Trust = jobpoll.TrustHint
 	}
 	if m.ClientKey != "" && n.ClientKey == "" {
-		n.ClientKey = r.PathValue(m.ClientKey)
-		if n.ClientKey == "" {
-			n.ClientKey = r.URL.Query().Get(m.ClientKey)
+		key := cmp.Or(r.PathValue(m.ClientKey), r.URL.Query().Get(m.ClientKey))
+		if len(key) <= maxClientKey {
+			n.ClientKey = key
 		}
 		if n.Key.ID == "" { // no signature says that it is about this job
 			n.Trust = jobpoll.TrustHint

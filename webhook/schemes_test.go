@@ -41,6 +41,9 @@ func TestTheEventIDIsGivenWhereItIsSigned(t *testing.T) {
 
 func TestNoSchemeVerifiesWithABitChanged(t *testing.T) {
 	for _, s := range hookSchemes() {
+		if s.name == "standard v1a" || s.name == "fal" || s.name == "atlas" {
+			continue // they cost most, and have vectors of which the same is tried
+		}
 		t.Run(s.name, func(t *testing.T) {
 			v := s.verifier(t, newHookClock())
 			good := s.signed(t, hookBody, hookStart)

@@ -33,9 +33,8 @@ func (l *lastLine) due(now time.Time) (more int, ok bool) {
 	return more, true
 }
 
-// tell counts a request, and tells the log and the Hook of it.
+// tell tells the log and the Hook of a request.
 func (m *mounted) tell(ctx context.Context, e Event) {
-	m.counts[e.Result.known()].Add(1)
 	m.log(ctx, e)
 	if m.h.cfg.Hook == nil {
 		return
@@ -49,18 +48,26 @@ func (m *mounted) tell(ctx context.Context, e Event) {
 }
 
 func (m *mounted) log(ctx context.Context, e Event) {
-	log := m.h.cfg.Logger
-	if e.Result.good() {
-		if log.Enabled(ctx, slog.LevelDebug) {
-			log.DebugContext(ctx, "webhook", "route", e.Route, "result", e.Result.String(), "job", e.Key.String(), "event", jobpoll.Excerpt(e.EventID))
+	log, level, text := m.h.cfg.Logger, slog.LevelDebug, "webhook"
+	if !e.Result.good() {
+		level, text = slog.LevelWarn, "webhook not taken"
+	}
+	if !log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{slog.String("route", e.Route), slog.String("result", e.Result.String())}
+	if e.Key.ID != "" {
+		attrs = append(attrs, slog.String("job", e.Key.String()))
+	}
+	if e.EventID != "" {
+		attrs = append(attrs, slog.String("event", jobpoll.Excerpt(e.EventID)))
+	}
+	if e.Err != nil {
+		more, due := m.said[e.Result.known()].due(m.h.cfg.Clock.Now())
+		if !due {
+			return
 		}
-		return
+		attrs = append(attrs, slog.String("error", jobpoll.Excerpt(e.Err.Error())), slog.Int("more", more))
 	}
-	if !log.Enabled(ctx, slog.LevelWarn) {
-		return
-	}
-	if more, ok := m.said[e.Result.known()].due(m.h.cfg.Clock.Now()); ok {
-		log.WarnContext(ctx, "webhook not taken", "route", e.Route, "result", e.Result.String(), "job", e.Key.String(),
-			"error", jobpoll.Excerpt(e.Err.Error()), "more", more)
-	}
+	log.LogAttrs(ctx, level, text, attrs...)
 }

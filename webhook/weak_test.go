@@ -20,7 +20,7 @@ func TestAnybodyCouldSignForAWeakKeyAndNoneIsTaken(t *testing.T) {
 			key[31] |= sign
 			_, err = newEd25519(key)
 			require.ErrorContains(t, err, "weak", text)
-			for n := range 40 {
+			for n := range 16 {
 				for _, r := range []string{weakPoints[1], weakPoints[0], weakPoints[4]} {
 					sig, _ := hex.DecodeString(r)
 					sig = append(sig, make([]byte, 32)...)

@@ -1,6 +1,8 @@
 // Sdkcheck lets the official JavaScript SDKs of providers work with the servers
 // of package polltest/loopback: what the vendors' own clients take for the
-// provider is shaped as the provider is.
+// provider is shaped as the provider is. And it lets the vendors' libraries for
+// webhooks sign what package webhook verifies, and verify what polltest/sign
+// signs.
 //
 //	sdkcheck DIR
 //
@@ -69,17 +71,22 @@ func check(dir string) error {
 	var errs []error
 	for _, sdk := range sdks {
 		server := loopback.Start(loopback.Config{Wire: sdk.wire, Credential: credential, Script: script, PageSize: 3})
-		cmd := exec.CommandContext(ctx, "node", "--test", "--test-reporter=spec", filepath.Join(dir, sdk.file))
-		cmd.Env = append(os.Environ(), "SERVER_URL="+server.URL(), "SERVER_CREDENTIAL="+credential)
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		err := cmd.Run()
-		if err != nil {
-			err = fmt.Errorf("%s: %w", sdk.file, err)
-		}
+		err := runTests(ctx, dir, sdk.file, "SERVER_URL="+server.URL(), "SERVER_CREDENTIAL="+credential)
 		errs = append(errs, err, knew(sdk.file, server.Stats()))
 		server.Close()
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, checkWebhooks(ctx, dir))...)
+}
+
+// runTests runs a file of tests.
+func runTests(ctx context.Context, dir, file string, env ...string) error {
+	cmd := exec.CommandContext(ctx, "node", "--test", "--test-reporter=spec", filepath.Join(dir, file))
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
 }
 
 // knew is an error where the SDK asked for what the server has not, or asked

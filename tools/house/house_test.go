@@ -71,6 +71,17 @@ func TestTheLibraryDependsOnLittle(t *testing.T) {
 	}
 }
 
+// Only who takes webhooks links what verifies tokens.
+func TestOnlyPackageWebhookLinksTheLibraryForTokens(t *testing.T) {
+	const jwt = "github.com/golang-jwt/jwt/v5"
+	if deps := repo.Run(t, repo.Root(t), "go", "list", "-deps", "./webhook"); !strings.Contains(deps, jwt) {
+		t.Error("package webhook does without it: take it off go.mod")
+	}
+	if deps := repo.Run(t, repo.Root(t), "go", "list", "-deps", ".", "./provider", "./polltest/..."); strings.Contains(deps, jwt) {
+		t.Error("a package links it that verifies no tokens")
+	}
+}
+
 func TestTheRootModuleRequiresLittle(t *testing.T) {
 	allowed := []string{
 		"github.com/cenkalti/backoff/v4", "golang.org/x/time", "github.com/stretchr/testify",
@@ -92,7 +103,7 @@ func TestTheRootModuleRequiresLittle(t *testing.T) {
 func layer(dir string) int {
 	first, rest, _ := strings.Cut(dir, "/")
 	switch {
-	case dir == "internal/sdkcheck":
+	case dir == "internal/sdkcheck", strings.HasPrefix(dir, "internal/webhookcheck"):
 		return 4
 	case first == "internal" && (rest == "sim" || rest == "bench" || strings.HasPrefix(rest, "sim/") || strings.HasPrefix(rest, "bench/")):
 		return 4
