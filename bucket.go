@@ -20,8 +20,7 @@ type tokenBucket struct {
 	// Where the bucket holds many, tokens are counted here and taken from the
 	// limiter together: at least sure are in it, of which owed are spent.
 	sure, owed int
-	owedFrom   time.Time // the first of the owed ones, and the last
-	owedTo     time.Time
+	owedUntil  time.Time // no longer are they counted here
 }
 
 // A bucket that surely holds so many is asked once for all that are taken
@@ -34,7 +33,7 @@ const (
 // settle takes what is owed from the limiter.
 func (b *tokenBucket) settle() {
 	if b.owed > 0 {
-		b.lim.AllowN(b.owedTo, b.owed)
+		b.lim.AllowN(b.taken, b.owed)
 		b.sure -= b.owed
 		b.owed = 0
 	}
@@ -99,9 +98,9 @@ func (b *tokenBucket) take(now time.Time) bool {
 	if b.lim == nil {
 		return true
 	}
-	if b.sure > b.owed && now.Sub(b.owedFrom) < aMoment {
+	if b.sure > b.owed && now.Before(b.owedUntil) {
 		b.owed++
-		b.owedTo, b.taken = now, now
+		b.taken = now
 		return true
 	}
 	b.settle()
@@ -112,7 +111,7 @@ func (b *tokenBucket) take(now time.Time) bool {
 	b.taken = now
 	if b.sure = 0; b.burst >= manyTokens {
 		if n := b.lim.TokensAt(now); n >= manyTokens {
-			b.sure, b.owedFrom = int(min(n, math.MaxInt32)), now
+			b.sure, b.owedUntil = int(min(n, math.MaxInt32)), now.Add(aMoment)
 		}
 	}
 	return true

@@ -37,11 +37,13 @@ type Budget struct {
 	limits   Limits // made safe
 	faulty   []string
 	kept     [laneCount]int // slots never lent
-	total    tokenBucket
-	lane     [laneCount]laneState
-	turn     Lane // whose the next token is that nobody has reserved
-	jobs     int  // remote jobs of this node and those below
-	ownJobs  int  // of this node alone
+	// unlimited: none of the limits is set, as in most nodes of a Poller's routes.
+	unlimited bool
+	total     tokenBucket
+	lane      [laneCount]laneState
+	turn      Lane // whose the next token is that nobody has reserved
+	jobs      int  // remote jobs of this node and those below
+	ownJobs   int  // of this node alone
 }
 
 // laneState is one lane of one node. Counts include the nodes below.
@@ -119,6 +121,7 @@ func (b *Budget) apply(now time.Time, l Limits) {
 	b.given = l
 	b.limits, b.faulty = l.clean()
 	b.kept = b.limits.slots()
+	b.unlimited = b.limits == Limits{}
 	b.total.set(now, b.limits.Total.Rate, b.limits.Total.burst())
 	for i := range b.lane {
 		limit, ln := b.limits.lane(Lane(i)), &b.lane[i]
@@ -182,17 +185,17 @@ func (b *Budget) faults() []error {
 	return errs
 }
 
+// surelyOpen reports whether no node of the tree has cooled down of late.
+func (b *Budget) surelyOpen() bool { return b == nil || !b.tree.cooled.Load() }
+
 // closedUntil is the end of the latest cool-down from b up to the root that
 // holds the lane, zero where it is open.
 func (b *Budget) closedUntil(lane Lane) time.Time {
 	var until time.Time
-	if b == nil {
+	if b.surelyOpen() {
 		return until
 	}
 	t := b.tree
-	if !t.cooled.Load() {
-		return until
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for x := b; x != nil; x = x.parent {

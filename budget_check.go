@@ -31,47 +31,52 @@ type verdict struct {
 	event bool // at is zero
 }
 
+// hold takes in that a node holds the call up until at; zero: until an event.
+func (v *verdict) hold(x *Budget, why obstacle, at time.Time) {
+	v.ok = false
+	if at.IsZero() {
+		v.event, v.why, v.node = true, why, x
+	} else if at.After(v.at) {
+		v.at = at
+		if !v.event {
+			v.why, v.node = why, x
+		}
+	}
+}
+
 // check looks at every node from b to the root, as if nobody else waited.
 func (b *Budget) check(now time.Time, lane Lane) verdict {
 	v := verdict{ok: true}
-	hold := func(x *Budget, why obstacle, at time.Time) {
-		v.ok = false
-		if at.IsZero() {
-			v.event, v.why, v.node = true, why, x
-		} else if at.After(v.at) {
-			v.at = at
-			if !v.event {
-				v.why, v.node = why, x
-			}
-		}
-	}
 	for x := b; x != nil; x = x.parent {
 		ln := &x.lane[lane]
+		if x.unlimited && ln.cool.m == 0 {
+			continue
+		}
 		if ln.cool.m > 0 {
 			if ln.cool.closed(now) {
-				hold(x, coolingDown, ln.cool.until)
+				v.hold(x, coolingDown, ln.cool.until)
 			} else if x.setPace(now, lane); !ln.pace.ready(now) {
 				at := ln.pace.readyAt(now)
 				if step := ln.cool.nextStep(now); step.Before(at) {
 					at = step
 				}
-				hold(x, pacing, at)
+				v.hold(x, pacing, at)
 			}
 		}
 		if !ln.own.ready(now) {
-			hold(x, laneRate, ln.own.readyAt(now))
+			v.hold(x, laneRate, ln.own.readyAt(now))
 		}
 		if !x.total.ready(now) {
-			hold(x, totalRate, x.total.readyAt(now))
+			v.hold(x, totalRate, x.total.readyAt(now))
 		}
 		if c := x.limits.lane(lane).Concurrent; c > 0 && ln.inFlight >= c {
-			hold(x, laneSlots, time.Time{})
+			v.hold(x, laneSlots, time.Time{})
 		}
 		if c := x.limits.Total.Concurrent; c > 0 && ln.inFlight+max(x.lane[lane.other()].inFlight, x.kept[lane.other()]) >= c {
-			hold(x, totalSlots, time.Time{})
+			v.hold(x, totalSlots, time.Time{})
 		}
 		if j := x.limits.Jobs; j > 0 && lane == LaneSubmit && x.jobs+ln.inFlight >= j {
-			hold(x, jobSlots, time.Time{})
+			v.hold(x, jobSlots, time.Time{})
 		}
 	}
 	if v.event {

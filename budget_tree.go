@@ -87,7 +87,10 @@ func (t *budgetTree) at(raw time.Time) time.Time {
 	switch {
 	case t.mono != nil:
 		return t.read()
-	case raw.After(t.raw) || t.raw.Sub(raw) > jumpLimit:
+	case raw.After(t.raw):
+		t.raw = raw
+		return t.shifted(raw)
+	case t.raw.Sub(raw) > jumpLimit:
 		return t.steady(raw)
 	}
 	return t.last
@@ -101,6 +104,13 @@ func (t *budgetTree) steady(raw time.Time) time.Time {
 		t.shift += back
 	}
 	t.raw = raw
+	return t.shifted(raw)
+}
+
+func (t *budgetTree) shifted(raw time.Time) time.Time {
+	if t.shift == 0 { // nearly always, and this is asked for every call
+		return raw
+	}
 	return raw.Add(t.shift)
 }
 

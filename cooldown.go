@@ -193,6 +193,7 @@ func (c cooldown) cooledFor(now time.Time) time.Duration {
 // grantMeter is a moving average of grants per second.
 type grantMeter struct {
 	start time.Time
+	full  time.Time // the end of the slot
 	n     int
 	rate  float64
 	known bool
@@ -200,10 +201,9 @@ type grantMeter struct {
 
 // add counts one grant.
 func (m *grantMeter) add(now time.Time) {
-	if m.start.IsZero() {
-		m.start = now
-	} else if now.Sub(m.start) >= meterSlot {
-		*m = grantMeter{start: now, rate: m.at(now), known: true}
+	if !now.Before(m.full) {
+		known := !m.start.IsZero()
+		*m = grantMeter{start: now, full: now.Add(meterSlot), rate: m.at(now), known: known}
 	}
 	m.n++
 }

@@ -32,15 +32,15 @@ func (p *Poller) outdated() {
 	}
 }
 
-// peekDue gives the job that is due first.
-func (p *Poller) peekDue() (slot int32, at Stamp, ok bool) {
+// peekDue gives the job that is due first; nil if there is none.
+func (p *Poller) peekDue() (slot int32, l *line, at Stamp) {
 	for {
 		slot, at, ticket, ok := p.due.Peek()
 		if !ok {
-			return 0, 0, false
+			return 0, nil, 0
 		}
 		if l := p.jobs.lines.Get(slot); l != nil && l.ticket == ticket {
-			return slot, Stamp(at), true
+			return slot, l, Stamp(at)
 		}
 		p.due.Pop()
 		p.stale--
@@ -50,15 +50,14 @@ func (p *Poller) peekDue() (slot int32, at Stamp, ok bool) {
 // popDue takes up to a batch of due jobs; true if there are more.
 func (p *Poller) popDue(now Stamp) bool {
 	for range tickBatch {
-		slot, at, ok := p.peekDue()
-		if !ok || at > now {
+		slot, l, at := p.peekDue()
+		if l == nil || at > now {
 			return false
 		}
 		if !p.canDraw() {
 			return true
 		}
 		p.due.Pop()
-		l := p.jobs.lines.Get(slot)
 		l.ticket = 0
 		if ph, _ := p.jobs.waits(l); ph == phaseWaiting {
 			p.becomeDue(slot, l, now)

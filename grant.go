@@ -47,8 +47,10 @@ func (t *budgetTree) enter(c *budgetCall, now time.Time) {
 	c.at, c.reserved, c.paced = now, 0, 0
 	for x := c.node; x != nil; x = x.parent {
 		ln := &x.lane[lane]
-		ln.own.take(now)
-		x.total.take(now)
+		if !x.unlimited {
+			ln.own.take(now)
+			x.total.take(now)
+		}
 		if ln.reserve.lim != nil && ln.reserve.take(now) {
 			c.reserved |= 1 << x.depth
 		} else {

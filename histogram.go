@@ -82,13 +82,18 @@ func newTally(bounds []float64) tally {
 }
 
 func (t *tally) observe(v float64) {
-	i, _ := slices.BinarySearch(t.bounds, v)
+	i := 0
+	for i < len(t.bounds) && t.bounds[i] < v { // nearly all are small
+		i++
+	}
 	t.counts[i]++
 	t.sum += v
 }
 
 // observeDuration counts a duration in seconds; negative counts as zero.
-func (t *tally) observeDuration(d time.Duration) { t.observe(max(d, 0).Seconds()) }
+func (t *tally) observeDuration(d time.Duration) {
+	t.observe(float64(max(d, 0)) / float64(time.Second))
+}
 
 func (t *tally) snapshot() Histogram {
 	h := Histogram{Bounds: slices.Clone(t.bounds), Counts: slices.Clone(t.counts), Sum: t.sum}

@@ -205,6 +205,11 @@ func (j *jobTable) at(slot int32) *record {
 	if l == nil {
 		return nil
 	}
+	return j.open(slot, l)
+}
+
+// open is at where the line is at hand.
+func (j *jobTable) open(slot int32, l *line) *record {
 	if l.hot != 0 {
 		r := j.hot[l.hot-1]
 		j.touch(r)
@@ -245,7 +250,7 @@ func (j *jobTable) look(slot int32, into *record) *record {
 // get gives the record of a handle, nil if it has gone.
 func (j *jobTable) get(h handle) *record {
 	if l := j.lines.Get(h.slot); l != nil && l.gen == h.gen {
-		return j.at(h.slot)
+		return j.open(h.slot, l)
 	}
 	return nil
 }

@@ -60,12 +60,10 @@ func (p *Poller) startCall(r *record, c *lookCall, g grant, now Stamp) {
 		r.firstAt = now
 	}
 	r.lastAt = now
-	ctx := c.ctx
-	*c = lookCall{
-		h: r.handle(), kind: r.next, route: r.route, job: r.job, success: r.success, misses: int(r.track.Missing), renewed: r.route.auth.renewed,
-		started: now, deadline: now.Add(r.route.CheckTimeout), late: max(now.Sub(r.planned), 0), polls: r.polls, grant: g, run: p.run,
-		ctx: ctx.renew(p.run.work),
-	}
+	c.h, c.kind, c.route, c.job = r.handle(), r.next, r.route, r.job // c may be the last call's: all is set
+	c.success, c.misses, c.renewed = r.success, int(r.track.Missing), r.route.auth.renewed
+	c.started, c.deadline, c.late, c.polls = now, now.Add(r.route.CheckTimeout), max(now.Sub(r.planned), 0), r.polls
+	c.grant, c.run, c.ctx, c.lost = g, p.run, c.ctx.renew(p.run.work), false
 	r.to(phaseCalling)
 	r.call = c
 	p.touch(r)

@@ -21,7 +21,11 @@ func normalize(r *Report) {
 	if r.Hint.Scope > ScopeAccount {
 		r.Hint.Scope = ScopeDefault
 	}
-	r.StartedAt, r.CompletedAt, r.ResultExpiresAt = saneTime(r.StartedAt), saneTime(r.CompletedAt), saneTime(r.ResultExpiresAt)
+	for _, t := range [...]*time.Time{&r.StartedAt, &r.CompletedAt, &r.ResultExpiresAt} {
+		if *t != (time.Time{}) {
+			*t = saneTime(*t)
+		}
+	}
 	if r.Failure != nil {
 		f := Failure{Kind: r.Failure.Kind, Code: clip(r.Failure.Code, maxWord), Message: clip(r.Failure.Message, 4096)}
 		if f.Kind > FailureNoOutput {
@@ -59,7 +63,7 @@ func ownOutput(out json.RawMessage) json.RawMessage {
 
 // saneRef drops a reference that could not be stored as it is.
 func saneRef(ref string) string {
-	if len(ref) > maxRef || !utf8.ValidString(ref) {
+	if ref != "" && (len(ref) > maxRef || !utf8.ValidString(ref)) {
 		return ""
 	}
 	return ref

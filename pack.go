@@ -145,7 +145,7 @@ func (r *record) plain() bool {
 	if r.notBefore|r.resumeAt|t.FinishAt|t.NotBefore|t.OriginAt|t.MissingAt|t.UnknownAt|t.AuthAt != 0 ||
 		t.ProgressTold|t.QueuePosition|t.Errors|t.Limited|t.Missing|t.Unknown != 0 || t.Remaining != 0 || t.Progress != 0 || t.Origin != 0 ||
 		t.ErrorKind != ErrorNone || r.rev != 0 || len(t.Message)+len(r.job.ClientKey)+len(r.job.Ref) != 0 ||
-		t.GoodAt != t.LastAt || r.early() != 0 {
+		t.GoodAt != t.LastAt || r.early != 0 {
 		return false
 	}
 	p := r.report
@@ -161,7 +161,7 @@ func (j *jobTable) packExtra(l *line, r *record) {
 		remaining: t.Remaining, progress: t.Progress, origin: t.Origin, progressTold: t.ProgressTold, queuePosition: t.QueuePosition,
 		errors: t.Errors, limited: t.Limited, missing: t.Missing, unknown: t.Unknown, errorKind: t.ErrorKind, rev: r.rev,
 	}
-	x.submittedAt = r.early()
+	x.submittedAt = r.early
 	if t.GoodAt != t.LastAt {
 		x.good = t.GoodAt
 	}
@@ -211,19 +211,10 @@ func (r *record) packable() bool {
 	case r.report != nil:
 		p := r.report
 		return p.State == t.State && p.RawStatus == t.RawStatus && (p.Ref == "" || p.Ref == r.job.Ref) &&
-			p.QueuePosition == int(int32(p.QueuePosition)) && p.StartedAt == StampOf(p.StartedAt).Time() &&
+			p.QueuePosition == int(int32(p.QueuePosition)) && (p.StartedAt == time.Time{} || p.StartedAt == StampOf(p.StartedAt).Time()) &&
 			p.Hint == (Hint{}) && p.CompletedAt.IsZero() && p.ResultExpiresAt.IsZero() && p.Failure == nil && p.Output == nil && !p.OutputDropped
 	}
 	return true
-}
-
-// early gives the wall time of the submission where the clock of who submitted
-// is ahead of ours, else zero.
-func (r *record) early() Stamp {
-	if s := StampOf(r.job.SubmittedAt); s != r.submitted.Add(r.shift) {
-		return s
-	}
-	return 0
 }
 
 // plainRules reports whether the rules are those of the route.
@@ -252,17 +243,15 @@ func (j *jobTable) unpack(slot int32, l *line, r *record) {
 	r.planned, r.submitted, r.deadline = l.planned, l.submitted, l.deadline
 	r.firstAt, r.lastAt, r.polls = l.firstPoll, l.polled, int(l.polls)
 	r.stale, r.held = l.flags&lineStale != 0, l.flags&lineHeld != 0
-	r.job = Job{
-		Route: rt.Name, ID: j.texts.Get(l.id), Profile: j.profiles.Text(l.profile), Expected: l.expected,
-		SubmittedAt: toWall(l.submitted, l.shift), Deadline: toWall(l.deadline, l.shift),
-	}
+	r.job = Job{} // set field by field: a literal is made elsewhere and copied
+	r.job.Route, r.job.ID, r.job.Profile, r.job.Expected = rt.Name, j.texts.Get(l.id), j.profiles.Text(l.profile), l.expected
+	r.job.SubmittedAt, r.job.Deadline = toWall(l.submitted, l.shift), toWall(l.deadline, l.shift)
 	t := &r.track
-	*t = Track{
-		Version: version(l.looks), State: l.state, Furthest: l.furthest, RawStatus: j.words.Text(l.word),
-		Looks: l.looks, Unchanged: l.unchanged, Gap: l.gap, FirstAt: l.first, LastAt: l.last,
-		AdvancedAt: l.advanced, QueuedAt: l.queued, RunningAt: l.running,
-		FinishTold: l.flags&lineFinish != 0, NoOutput: l.flags&lineNoOutput != 0,
-	}
+	*t = Track{}
+	t.Version, t.State, t.Furthest, t.RawStatus = version(l.looks), l.state, l.furthest, j.words.Text(l.word)
+	t.Looks, t.Unchanged, t.Gap, t.FirstAt, t.LastAt = l.looks, l.unchanged, l.gap, l.first, l.last
+	t.AdvancedAt, t.QueuedAt, t.RunningAt = l.advanced, l.queued, l.running
+	t.FinishTold, t.NoOutput = l.flags&lineFinish != 0, l.flags&lineNoOutput != 0
 	if l.flags&lineNeverGood == 0 {
 		t.GoodAt = l.last
 	}
@@ -270,7 +259,7 @@ func (j *jobTable) unpack(slot int32, l *line, r *record) {
 	if x != nil {
 		j.unpackExtra(x, r)
 	} else {
-		r.notBefore, r.resumeAt, r.rev = 0, 0, 0
+		r.notBefore, r.resumeAt, r.rev, r.early = 0, 0, 0, 0
 	}
 	r.rules = rt.rules(r.job.Expected, r.job.Profile)
 	if r.word = ""; l.flags&lineWordTold != 0 {
@@ -280,7 +269,8 @@ func (j *jobTable) unpack(slot int32, l *line, r *record) {
 		return
 	}
 	r.report = &r.kept
-	r.kept = Report{State: t.State, RawStatus: t.RawStatus}
+	r.kept = Report{}
+	r.kept.State, r.kept.RawStatus = t.State, t.RawStatus
 	if l.flags&lineReportRef != 0 {
 		r.kept.Ref = r.job.Ref
 	}
@@ -291,7 +281,7 @@ func (j *jobTable) unpack(slot int32, l *line, r *record) {
 }
 
 func (j *jobTable) unpackExtra(x *extra, r *record) {
-	r.notBefore, r.resumeAt, r.rev = x.notBefore, x.resumeAt, x.rev
+	r.notBefore, r.resumeAt, r.rev, r.early = x.notBefore, x.resumeAt, x.rev, x.submittedAt
 	if x.submittedAt != 0 {
 		r.job.SubmittedAt = x.submittedAt.Time()
 	}

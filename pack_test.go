@@ -129,7 +129,7 @@ func TestWhatIsPackedComesBackTheSame(t *testing.T) {
 			ref := other.job.Ref
 			other.job = r.job
 			other.job.Ref = ref
-			other.submitted, other.notBefore, other.deadline, other.rules = r.submitted, r.notBefore, r.deadline, r.rules
+			other.submitted, other.notBefore, other.deadline, other.rules, other.early = r.submitted, r.notBefore, r.deadline, r.rules, r.early
 			if other.kept.Ref != "" {
 				other.kept.Ref = ref
 			}
@@ -171,7 +171,7 @@ func TestWhatALineHasNoPlaceForIsKeptUnpacked(t *testing.T) {
 		"the next watch":              func(r *record) { r.again = &rewatch{} },
 		"a success":                   func(r *record) { r.success = &Report{} },
 		"an end":                      func(r *record) { r.track.End = ReasonFailed },
-		"rules of its own":            func(r *record) { r.rules.MaxErrors = 77 },
+		"rules of its own":            func(r *record) { r.rules = &StopRules{MaxErrors: 77} },
 		"a far deadline":              func(r *record) { r.exact = false },
 		"a memory of a newer version": func(r *record) { r.track.Version, r.track.Looks = 99, 1 },
 		"an output":                   func(r *record) { r.kept.Output = []byte("{}"); r.report = &r.kept },
@@ -195,6 +195,7 @@ func TestWhatALineHasNoPlaceForIsKeptUnpacked(t *testing.T) {
 		require.True(t, r.packable())
 		set(r)
 		p.jobs.settle()
+		require.NotZero(t, p.jobs.lines.Get(r.slot).hot, name)
 		require.Same(t, r, p.jobs.at(r.slot), name)
 	}
 }

@@ -51,8 +51,8 @@ var errHung = errors.New("too many calls that timed out have not returned; a Che
 // none now; more tells that the route may have others.
 func (p *Poller) nextOf(rt *route, w *worker, now Stamp) (c *lookCall, more bool) {
 	for {
-		h, line, ok := p.nextReady(rt)
-		if !ok {
+		h, l, queue := p.nextReady(rt)
+		if l == nil {
 			p.leaveBudget(rt)
 			return nil, false
 		}
@@ -62,13 +62,13 @@ func (p *Poller) nextOf(rt *route, w *worker, now Stamp) (c *lookCall, more bool
 		}
 		if (len(rt.grants) > 0 || rt.auth.held()) && p.closedUntil(rt, now) > now {
 			// The route closed while it waited: the core says what follows.
-			line.pop()
-			p.dueWhileClosed(p.jobs.at(h.slot), now)
+			queue.pop()
+			p.dueWhileClosed(p.jobs.open(h.slot, l), now)
 			continue
 		}
-		if stuck, why := p.stuckOn(rt, h); why != nil {
-			line.pop()
-			r := p.jobs.at(h.slot)
+		if stuck, why := p.stuckOn(rt, l); why != nil {
+			queue.pop()
+			r := p.jobs.open(h.slot, l)
 			r.to(phaseWaiting)
 			rt.meter.lookStarted(0)
 			p.answer(r, stuck, &Report{}, &CheckError{Kind: ErrorTransient, Err: why}, now, p.draw())
@@ -80,15 +80,15 @@ func (p *Poller) nextOf(rt *route, w *worker, now Stamp) (c *lookCall, more bool
 		}
 		g, ok := w.grantFor(rt)
 		if !ok && p.closedUntil(rt, now) > now {
-			line.pop()
-			p.dueWhileClosed(p.jobs.at(h.slot), now)
+			queue.pop()
+			p.dueWhileClosed(p.jobs.open(h.slot, l), now)
 			continue
 		}
 		if !ok {
 			p.wantGrant(rt)
 			return nil, false
 		}
-		line.pop()
+		queue.pop()
 		if rt.auth.state == authHeld {
 			rt.auth.probeAt = now.Add(authProbe)
 		}
@@ -96,15 +96,15 @@ func (p *Poller) nextOf(rt *route, w *worker, now Stamp) (c *lookCall, more bool
 			c = &lookCall{}
 		}
 		w.spare = nil
-		p.startCall(p.jobs.at(h.slot), c, g, now)
+		p.startCall(p.jobs.open(h.slot, l), c, g, now)
 		return c, true
 	}
 }
 
 // stuckOn tells why no call can be made for a due record, if none can, and
 // gives a call in whose place the failure is taken.
-func (p *Poller) stuckOn(rt *route, h handle) (*lookCall, error) {
-	if l := p.jobs.lines.Get(h.slot); l.hot != 0 {
+func (p *Poller) stuckOn(rt *route, l *line) (*lookCall, error) {
+	if l.hot != 0 {
 		if c := p.jobs.hot[l.hot-1].stuck; c != nil {
 			return c, errStuck
 		}
@@ -115,24 +115,25 @@ func (p *Poller) stuckOn(rt *route, h handle) (*lookCall, error) {
 	return nil, nil
 }
 
-// nextReady is the first record that is due, and the queue that it stands in.
-// Outputs of finished jobs and looks that somebody asked for go first.
-func (p *Poller) nextReady(rt *route) (handle, *fifo, bool) {
-	for _, line := range [...]*fifo{&rt.urgent, &rt.ready} {
+// nextReady is the first record that is due, and the queue that it stands in;
+// nil if there is none. Outputs of finished jobs and looks that somebody asked
+// for go first.
+func (p *Poller) nextReady(rt *route) (handle, *line, *fifo) {
+	for _, queue := range [...]*fifo{&rt.urgent, &rt.ready} {
 		for {
-			h, ok := line.peek()
+			h, ok := queue.peek()
 			if !ok {
 				break
 			}
 			if l := p.jobs.lines.Get(h.slot); l != nil && l.gen == h.gen {
 				if ph, _ := p.jobs.waits(l); ph == phaseReady {
-					return h, line, true
+					return h, l, queue
 				}
 			}
-			line.pop() // it went another way
+			queue.pop() // it went another way
 		}
 	}
-	return handle{}, nil, false
+	return handle{}, nil, nil
 }
 
 // grantFor gets a grant of the budget for a call, if there is one now.

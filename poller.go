@@ -45,7 +45,7 @@ type Poller struct {
 	active     []*route // those with something to do that do not wait for their budget
 	jobs       jobTable
 	byClient   map[string]Key // of ended jobs and of such as are about to be watched; the table has the others
-	due        due.Heap       // waiting jobs
+	due        due.Calendar   // waiting jobs
 	stale      int            // entries of due that are outdated
 	retries    due.Queue      // ends to be stored or told again
 	inFlight   int
@@ -278,8 +278,8 @@ func (p *Poller) Metrics() Metrics {
 	in.undelivered = p.undelivered
 	for _, rt := range p.order {
 		b := BacklogMetrics{Jobs: rt.waiting}
-		if h, _, ok := p.nextReady(rt); ok {
-			_, planned := p.jobs.waits(p.jobs.lines.Get(h.slot))
+		if _, l, _ := p.nextReady(rt); l != nil {
+			_, planned := p.jobs.waits(l)
 			b.Lag = max(now.Sub(planned), 0)
 		}
 		in.routes[rt.Name] = routeLevels{backlog: b, hung: rt.hung, submits: rt.submits, recent: rt.webhooks.cover.value}

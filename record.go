@@ -63,6 +63,7 @@ type record struct {
 	rev      uint64
 	stale    bool // the stored record is behind
 
+	early   Stamp         // wall time of the submission, where the clock of who submitted is ahead of ours
 	shift   time.Duration // wall clock minus timeline when it was prepared
 	kept    Report        // what report points to
 	exact   bool          // the times of job can be made from those of the timeline
@@ -127,6 +128,9 @@ func (p *Poller) prepare(job Job, now Stamp) *record {
 	r.submitted = toSteady(job.SubmittedAt, shift)
 	if r.submitted > now {
 		r.submitted = now
+	}
+	if s := StampOf(job.SubmittedAt); s != r.submitted.Add(shift) {
+		r.early = s
 	}
 	r.notBefore, r.deadline = toSteady(job.NotBefore, shift), toSteady(job.Deadline, shift)
 	r.rules = rt.rules(job.Expected, job.Profile)

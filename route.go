@@ -23,6 +23,8 @@ type route struct {
 	number uint32 // in jobTable.routes
 	stop   StopRules
 	sets   map[time.Duration]*StopRules // by expected duration
+	asked  time.Duration                // the last one asked for, and what it has
+	answer *StopRules
 
 	ready   fifo          // due records, and some that are so no more
 	urgent  fifo          // the same, of those that go first
@@ -80,7 +82,11 @@ func (p *Poller) addRoute(rt *route) {
 // Jobs with the same share them: nobody may write to them.
 func (rt *route) rules(own time.Duration, profile string) *StopRules {
 	e := expected(own, rt.guide(profile))
+	if rt.answer != nil && rt.asked == e {
+		return rt.answer
+	}
 	if r := rt.sets[e]; r != nil {
+		rt.asked, rt.answer = e, r
 		return r
 	}
 	r := rt.stop.withDefaults(e)
@@ -140,6 +146,9 @@ func (p *Poller) leaveWant(rt *route) {
 // closedUntil is when looks on the route may start again, zero if they may now.
 func (p *Poller) closedUntil(rt *route, now Stamp) Stamp {
 	var at Stamp
+	if rt.budget.surelyOpen() && !rt.auth.held() {
+		return at
+	}
 	if d := rt.coolDown(now); d > 0 {
 		at = now.Add(d)
 	}

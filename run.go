@@ -246,7 +246,7 @@ func (p *Poller) doDue(now Stamp) bool {
 // sleep is how long nothing will be due.
 func (p *Poller) sleep(now Stamp) time.Duration {
 	next := never
-	if _, at, ok := p.peekDue(); ok {
+	if _, l, at := p.peekDue(); l != nil {
 		next = max(at.Sub(now), 0)
 	}
 	if _, at, ok := p.retries.Peek(); ok {

@@ -128,12 +128,11 @@ func (p *Poller) close(run *runState) <-chan struct{} {
 func (p *Poller) backToWaiting() {
 	for _, rt := range p.order {
 		for {
-			h, line, ok := p.nextReady(rt)
-			if !ok {
+			h, l, queue := p.nextReady(rt)
+			if l == nil {
 				break
 			}
-			line.pop()
-			l := p.jobs.lines.Get(h.slot)
+			queue.pop()
 			_, planned := p.jobs.waits(l)
 			if l.hot != 0 {
 				p.jobs.hot[l.hot-1].to(phaseWaiting)

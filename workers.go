@@ -98,7 +98,8 @@ func (w *worker) work() {
 			w.goOn(nil, now, raw)
 		case workerHas:
 			w.state = workerCalls
-			w.answer = answered{call: w.call}
+			w.answer = answered{}
+			w.answer.call = w.call
 			w.perform(w.call)
 			w.take()
 		case workerCalls: // it has ended the goroutine

@@ -109,3 +109,37 @@ func BenchmarkRemoveAndAdd(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSteady is what the engine does all day: the first is due, and stands
+// again for one interval later.
+func BenchmarkSteady(b *testing.B) {
+	type queue interface {
+		Push(id int32, at int64) uint32
+		Peek() (id int32, at int64, ticket uint32, ok bool)
+		Pop()
+	}
+	const interval = int64(20e9)
+	for _, n := range sizes {
+		for _, jitter := range []int64{1, int64(4e9)} {
+			for name, q := range map[string]queue{"heap": &Heap{}, "calendar": &Calendar{}} {
+				rnd := rand.New(rand.NewPCG(1, uint64(n)))
+				round := func() {
+					id, at, _, _ := q.Peek()
+					q.Pop()
+					q.Push(id, at+interval-rnd.Int64N(jitter))
+				}
+				for id := range n {
+					q.Push(int32(id), int64(id)*interval/int64(n))
+				}
+				for range 2 * n {
+					round()
+				}
+				b.Run(fmt.Sprintf("%s/%d/jitter=%ds", name, n, jitter/1e9), func(b *testing.B) {
+					for b.Loop() {
+						round()
+					}
+				})
+			}
+		}
+	}
+}

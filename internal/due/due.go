@@ -1,6 +1,7 @@
-// Package due holds the instants at which the jobs of a poller are due: a
-// heap that knows where each job stands, so that moving and removing one are
-// as cheap as adding it and nothing is left behind.
+// Package due holds the instants at which the jobs of a poller are due. A Queue
+// knows where each job stands, so that moving and removing one are as cheap as
+// adding it and nothing is left behind. A Heap and, for many jobs, a Calendar
+// leave that to their user, who pays less for each job that is due.
 package due
 
 import "math"

@@ -31,7 +31,11 @@ func (h *Heap) Push(id int32, at int64) uint32 {
 	if h.ticket++; h.ticket == 0 {
 		h.ticket = 1
 	}
-	it := ticketed{at: at, id: id, ticket: h.ticket}
+	h.push(ticketed{at: at, id: id, ticket: h.ticket})
+	return h.ticket
+}
+
+func (h *Heap) push(it ticketed) {
 	i := len(h.items)
 	h.items = append(h.items, it)
 	for i > 0 {
@@ -43,7 +47,6 @@ func (h *Heap) Push(id int32, at int64) uint32 {
 		i = parent
 	}
 	h.items[i] = it
-	return it.ticket
 }
 
 // Peek returns the entry that is due first.

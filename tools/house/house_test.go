@@ -107,6 +107,8 @@ func layer(dir string) int {
 		return 4
 	case first == "internal" && (rest == "sim" || rest == "bench" || strings.HasPrefix(rest, "sim/") || strings.HasPrefix(rest, "bench/")):
 		return 4
+	case dir == "internal/records": // plain memory, which other internals are made of
+		return -1
 	case first == "internal":
 		return 0
 	case dir == ".":
