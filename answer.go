@@ -127,6 +127,9 @@ func (p *Poller) observe(r *record, rep *Report, err error, via Via, now Stamp, 
 		r.route.meter.streak(int(streak), int(r.track.Errors))
 	}
 	if err == nil {
+		if r.track.FinishAt != 0 {
+			p.noteEstimate(r)
+		}
 		if rep.Ref != "" {
 			r.job.Ref = rep.Ref
 		}

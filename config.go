@@ -231,9 +231,12 @@ func (s Schedule) Validate() error { return errors.Join(s.faults("Schedule")...)
 
 func (s *Schedule) faults(at string) []error {
 	all := negative(at, "means the default", durationField{"Queued", s.Queued}, durationField{"NearEnd", s.NearEnd},
-		durationField{"PollCost", s.PollCost}, durationField{"MinDelay", s.MinDelay}, durationField{"MaxDelay", s.MaxDelay})
+		durationField{"MinDelay", s.MinDelay}, durationField{"MaxDelay", s.MaxDelay})
 	bad := func(field, format string, args ...any) {
 		all = append(all, configError(at+"."+field, format, args...))
+	}
+	if s.PollCost < 0 && s.PollCost != NoPlan {
+		bad("PollCost", "%v is negative; zero means %v, NoPlan no learned plan", s.PollCost, DefaultPollCost)
 	}
 	for i, b := range s.Buckets {
 		name := fmt.Sprintf("Buckets[%d]", i)

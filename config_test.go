@@ -64,7 +64,7 @@ func TestEachFaultOfARouteIsNamed(t *testing.T) {
 		".Stop.AuthGrace":              func(r *jobpoll.Route) { r.Stop.AuthGrace = -1 },
 		".Schedule.Queued":             func(r *jobpoll.Route) { r.Schedule.Queued = -1 },
 		".Schedule.NearEnd":            func(r *jobpoll.Route) { r.Schedule.NearEnd = -1 },
-		".Schedule.PollCost":           func(r *jobpoll.Route) { r.Schedule.PollCost = -1 },
+		".Schedule.PollCost":           func(r *jobpoll.Route) { r.Schedule.PollCost = -2 },
 		".Schedule.MinDelay":           func(r *jobpoll.Route) { r.Schedule.MinDelay = -1 },
 		".Schedule.MaxDelay":           func(r *jobpoll.Route) { r.Schedule.MaxDelay = -1 },
 		".Schedule.MaxDelay: the cap":  func(r *jobpoll.Route) { r.Schedule.MaxDelay = time.Millisecond },

@@ -52,6 +52,16 @@ func BenchmarkCore(b *testing.B) {
 			_ = s.Next(in)
 		}
 	})
+	b.Run("Next with a plan", func(b *testing.B) {
+		s, in, r := benchInput()
+		in.Plan = planLearner(100, nil).Plan("fal", "p", s)
+		in.Now = in.Now.Add(40 * time.Second)
+		in.Track, _ = in.Track.Observe(r, nil, in.Now)
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = s.Next(in)
+		}
+	})
 	// The engine keeps the memory where it is and copies nothing.
 	b.Run("in place", func(b *testing.B) {
 		s, in, r := benchInput()

@@ -111,6 +111,10 @@ func (c *coverage) late(id string, since Stamp) bool {
 	return false
 }
 
+// proven is the most that so many ends show: by the rule of succession, the
+// next may be the first that is lost.
+func (c *coverage) proven() float64 { n := float64(len(c.ends)); return (n + 1) / (n + 2) }
+
 func (c *coverage) estimate(ends []coveredEnd) float64 {
 	told, n := 0.0, float64(len(ends))
 	for i := range ends {

@@ -103,31 +103,5 @@ func (p *Poller) delay(r *record, e ending, now Stamp, shift time.Duration) (tim
 	return bound, false
 }
 
-// learn takes the duration of a job that succeeded into the profiles.
-func (p *Poller) learn(r *record, e ending, now Stamp) {
-	if e.reason != ReasonSucceeded {
-		return
-	}
-	shift := p.line.shift()
-	if r.success != nil {
-		now = r.succeeded
-	}
-	hi := now.Sub(r.submitted)
-	lo := time.Duration(0)
-	if !e.unfinished.IsZero() {
-		lo = max(e.unfinished.Sub(r.submitted), 0)
-	}
-	if e.via == ViaWebhook {
-		lo = hi // it comes with the end, and there may have been no look
-	}
-	if r.outcome.DelayExact {
-		hi -= r.outcome.DetectionDelay
-		lo = hi
-	}
-	if hi > 0 {
-		p.learned.Observe(r.route.Family, r.job.Profile, min(lo, hi), hi, toWall(now, shift))
-	}
-}
-
 // laterNow is the last reading of the timeline, for use under the lock.
 func (p *Poller) laterNow() Stamp { return p.line.last() }

@@ -117,13 +117,7 @@ type ProfileInfo struct {
 // Profiles goes over the measured durations of all profiles seen, a bounded
 // number.
 func (p *Poller) Profiles() iter.Seq[ProfileInfo] {
-	return func(yield func(ProfileInfo) bool) {
-		for d := range p.learned.Profiles() {
-			if !yield(ProfileInfo{Family: d.Family, Profile: d.Profile, Count: int(d.Count), P10: d.P10, P50: d.P50, P90: d.P90, P99: d.P99, LastAt: d.Last}) {
-				return
-			}
-		}
-	}
+	return p.learned.Profiles
 }
 
 // describe makes the public view of a record.

@@ -88,6 +88,12 @@ func (l *Learner) Plan(family, profile string, s Schedule) *Plan {
 	return &Plan{learned: set}
 }
 
+// familyPlan is Plan for a profile of which nothing is known.
+func (l *Learner) familyPlan(family string, s Schedule) *Plan { return l.Plan(family, noProfile, s) }
+
+// noProfile is a name that no profile has: it is no text.
+const noProfile = "\xff"
+
 // Profiles goes over what has been learned, sorted by family and profile.
 func (l *Learner) Profiles(yield func(ProfileInfo) bool) {
 	for d := range l.table.Profiles() {

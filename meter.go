@@ -77,6 +77,7 @@ type routeLevels struct {
 	hung    int
 	submits submitLevels
 	recent  float64 // coverage
+	price   float64
 }
 
 func newMeter() *meter { return &meter{routes: make(map[string]*routeMeter)} }
@@ -290,7 +291,7 @@ func (m *meter) snapshot(now time.Time, in levels) Metrics {
 		one, births = r.snapshot(now, births)
 		one.Age = ages(births[from:], now)
 		level := in.routes[name]
-		one.Backlog, one.Hung, one.Webhook.Recent = level.backlog, level.hung, level.recent
+		one.Backlog, one.Hung, one.Webhook.Recent, one.Price = level.backlog, level.hung, level.recent, level.price
 		one.Submissions.level(level.submits)
 		s.Total.add(one)
 		s.Routes[name] = one

@@ -311,7 +311,7 @@ func TestTotalOfOneRouteIsThatRoute(t *testing.T) {
 		r.submitEnded(e)
 	}
 	s := m.snapshot(meterNow, levels{routes: map[string]routeLevels{"a": {
-		backlog: BacklogMetrics{Jobs: 1, Lag: time.Second}, hung: 2, submits: submitLevels{1, 2, 3, 4, 5, 6, 7}, recent: 0.5,
+		backlog: BacklogMetrics{Jobs: 1, Lag: time.Second}, hung: 2, submits: submitLevels{1, 2, 3, 4, 5, 6, 7}, price: 2,
 	}}})
 	assert.Equal(t, s.Routes["a"], s.Total)
 	sub := reflect.ValueOf(s.Total.Submissions)

@@ -127,6 +127,9 @@ type RouteMetrics struct {
 	Webhook WebhookMetrics `json:"webhook"`
 	// Backlog tells of the looks that are due and wait.
 	Backlog BacklogMetrics `json:"backlog"`
+	// Price is how many times dearer than usual a look counts because the budget
+	// has been short; all gaps grow by its square root. Zero: as usual.
+	Price float64 `json:"price"`
 	// Submissions tells of the calls of Poller.Submit.
 	Submissions SubmissionMetrics `json:"submissions"`
 	// Failing is how many unresolved jobs failed at their last look, and
@@ -209,6 +212,7 @@ func (m *RouteMetrics) add(o RouteMetrics) {
 	m.Webhook.cover(m.PollsPerCompletion.Count)
 	m.Backlog.Jobs += o.Backlog.Jobs
 	m.Backlog.Lag = max(m.Backlog.Lag, o.Backlog.Lag)
+	m.Price = max(m.Price, o.Price)
 	m.Submissions.add(o.Submissions)
 	m.Failing += o.Failing
 	m.LongestStreak = max(m.LongestStreak, o.LongestStreak)

@@ -61,7 +61,7 @@ func TestEnumsAreStoredByName(t *testing.T) {
 	checkEnum(t, AdviceDoNotResubmit, "do not resubmit", "safe")
 	checkEnum(t, ViaUnknown, "unknown", "poll", "webhook", "lookup", "local", "submit")
 	checkEnum(t, CauseNone, "none", "first", "backoff", "ladder", "plan", "eta", "progress", "queued", "near", "error", "missing", "auth",
-		"confirm", "hint", "cooldown", "floor", "deadline", "parked", "ended", "notice", "now", "wake")
+		"confirm", "hint", "cooldown", "floor", "deadline", "parked", "ended", "notice", "now", "wake", "reconcile")
 	checkEnum(t, FindingUnknown, "unknown", "present", "absent")
 }
 
@@ -73,7 +73,7 @@ func TestTablesOfNamesAreComplete(t *testing.T) {
 	require.Len(t, reasonNames, int(ReasonUnknown)+1)
 	require.Len(t, adviceNames, int(AdviceSafe)+1)
 	require.Len(t, viaNames, int(ViaSubmit)+1)
-	require.Len(t, causeNames, int(CauseWake)+1)
+	require.Len(t, causeNames, int(CauseReconcile)+1)
 	require.Len(t, findingNames, int(FindingAbsent)+1)
 	require.Len(t, Reasons(), int(ReasonAbandoned))
 }

@@ -43,12 +43,18 @@ func (p *Poller) outlook(r *record, now Stamp) *WebhookOutlook {
 			w.outlooks = map[string]*measured{}
 		}
 		m = &measured{WebhookOutlook: WebhookOutlook{Policy: r.route.Webhook}, at: now}
-		if d, ok := p.learned.Lookup(r.route.Family, r.job.Profile); ok && d.Count >= leastMeasured {
+		if d, ok := p.learned.table.Lookup(r.route.Family, r.job.Profile); ok && d.Count >= leastMeasured {
 			m.P10, m.P50, m.P90, m.P99 = d.P10, d.P50, d.P90, d.P99
 		}
 		w.outlooks[strings.Clone(r.job.Profile)] = m
 	}
 	m.Coverage = w.cover.value
+	if r.route.Webhook.Mode == WebhookLearned {
+		if m.P99 == 0 {
+			return nil // nobody said that there are webhooks: nothing is guessed
+		}
+		m.Coverage = min(m.Coverage, w.cover.proven())
+	}
 	return &m.WebhookOutlook
 }
 

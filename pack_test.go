@@ -203,7 +203,7 @@ func TestWhatALineHasNoPlaceForIsKeptUnpacked(t *testing.T) {
 // A field that is added to one of these has to be packed; then count it here.
 func TestEveryFieldOfARecordIsThoughtOf(t *testing.T) {
 	for typ, want := range map[reflect.Type]int{
-		reflect.TypeFor[record](): 45,
+		reflect.TypeFor[record](): 46,
 		reflect.TypeFor[Track]():  34,
 		reflect.TypeFor[Job]():    9,
 		reflect.TypeFor[Report](): 13,

@@ -28,6 +28,7 @@ func (p *Poller) flush(ctx context.Context, last bool) {
 	}()
 	began := p.line.last()
 	p.noteCooldowns()
+	p.saveProfiles(began, last)
 	p.mu.Lock()
 	left := len(p.dirty)
 	var err error
@@ -113,10 +114,15 @@ const flushEvery = 5 * time.Second
 // flushSoon starts a flush in the background when one is due, and says when
 // to come back. Called under the lock.
 func (p *Poller) flushSoon(now Stamp) time.Duration {
-	if len(p.dirty)+p.behind.len() == 0 || p.run == nil || !p.run.open() {
+	pacing := len(p.dirty) + p.behind.len()
+	if pacing+len(p.unsaved) == 0 || p.run == nil || !p.run.open() {
 		return never
 	}
-	if left := flushEvery - now.Sub(p.flushed); left > 0 {
+	left := flushEvery - now.Sub(p.flushed)
+	if pacing == 0 {
+		left = max(left, saveEvery-now.Sub(p.saved))
+	}
+	if left > 0 {
 		return left
 	}
 	p.flushed = now

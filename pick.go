@@ -53,6 +53,7 @@ func (p *Poller) nextOf(rt *route, w *worker, now Stamp) (c *lookCall, more bool
 	for {
 		h, l, queue := p.nextReady(rt)
 		if l == nil {
+			rt.scarce.enough()
 			p.leaveBudget(rt)
 			return nil, false
 		}
@@ -85,8 +86,17 @@ func (p *Poller) nextOf(rt *route, w *worker, now Stamp) (c *lookCall, more bool
 			continue
 		}
 		if !ok {
+			rt.scarce.short()
 			p.wantGrant(rt)
 			return nil, false
+		}
+		switch {
+		case queue != &rt.ready:
+		case rt.scarce.on:
+			rt.scarce.looked(rt.waiting, patience*rt.Schedule.pollCost(), now)
+			h, l = p.choose(rt, h, l, now)
+		default:
+			rt.scarce.relaxed()
 		}
 		queue.pop()
 		if rt.auth.state == authHeld {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/jobpoll/jobpoll/internal/due"
-	"github.com/jobpoll/jobpoll/internal/durations"
 )
 
 // Poller watches any number of remote jobs, on any number of routes, and tells
@@ -33,7 +32,12 @@ type Poller struct {
 	workers    int
 	grace      time.Duration
 	meters     *meter
-	learned    *durations.Table
+	learned    *Learner
+	families   map[string][]*route // by Route.Family
+	estimates  map[handle]estimates
+	unsaved    map[profileName]struct{} // learned since they were stored, with a Store
+	saved      Stamp
+	scratch    record // for choose
 	retention  time.Duration
 	tenancy    tenancy
 	storeState storeState
@@ -103,7 +107,8 @@ func New(cfg Config) (*Poller, error) {
 	p := &Poller{
 		callbacks: cfg.Callbacks, hooks: cfg.Hooks, store: cfg.Store, log: cfg.Logger, rand: cfg.Rand,
 		stop: cfg.Stop, budget: cfg.Budget, workers: cfg.Workers, grace: cfg.ShutdownGrace,
-		line: newTimeline(cfg.Clock), meters: newMeter(), learned: durations.New(0),
+		line: newTimeline(cfg.Clock), meters: newMeter(), learned: NewLearner(0),
+		families: map[string][]*route{}, estimates: map[handle]estimates{}, unsaved: map[profileName]struct{}{},
 		routes: map[string]*route{}, jobs: newJobTable(), byClient: map[string]Key{}, orphans: map[string][]storedJob{},
 		writes: map[Key]chan struct{}{}, coolLater: map[string]*storedBudget{}, cooled: map[*Budget][laneCount]cooldown{},
 		retention: cmp.Or(cfg.Retention, DefaultRetention),
@@ -282,7 +287,7 @@ func (p *Poller) Metrics() Metrics {
 			_, planned := p.jobs.waits(l)
 			b.Lag = max(now.Sub(planned), 0)
 		}
-		in.routes[rt.Name] = routeLevels{backlog: b, hung: rt.hung, submits: rt.submits, recent: rt.webhooks.cover.value}
+		in.routes[rt.Name] = routeLevels{backlog: b, hung: rt.hung, submits: rt.submits, recent: rt.webhooks.cover.value, price: rt.scarce.price}
 		nodes[rt.budget] = true
 	}
 	p.mu.Unlock()

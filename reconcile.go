@@ -12,8 +12,8 @@ import (
 //     which all but 1.3·l of such jobs have ended (all but 1 % at most), as far
 //     as that is known: later, a lost one waits too long; earlier, too many
 //     looks find a job that still runs.
-//   - After that the ordinary gap is multiplied by √(1/3l), up to Pace: the best
-//     gap is as the inverse root of the rate of what there is to find.
+//   - After that the usual gap of the class is multiplied by √(1/3l), up to Pace:
+//     the best gap is as the inverse root of the rate of what there is to find.
 //   - Both only put a look off. An estimate, a plan or a bucket that is later
 //     holds, and so do the waits after failed looks, all floors and all limits.
 //
@@ -32,23 +32,26 @@ type WebhookOutlook struct {
 // mostCovered is the coverage from which on nothing is expected to be lost.
 const mostCovered = 0.99
 
-// running is how many jobs may still run at their first look, and ordinary the
-// loss at which the ordinary gap holds: 1.3 and 1/3 lie near the best that any
-// first look and gap can reach at a loss of a tenth, for log-normal durations
-// with a spread of 0.15 to 0.35.
+// stillRun is how many jobs may still run at their first look for each whose
+// webhook is lost, and usualLoss the loss at which the usual gap holds: 1.3 and
+// 1/3 lie near the best that any first look and gap reach at a loss of a tenth,
+// for log-normal durations with a spread of 0.15 to 0.3.
 const (
-	running  = 1.3
-	ordinary = 1.0 / 3
+	stillRun  = 1.3
+	usualLoss = 1.0 / 3
 )
 
 // reconcile puts the ordinary delay off while the webhook can still be on
 // time. asked is the age of the job at the last answer.
-func (s *Schedule) reconcile(q *question, delay time.Duration, cause Cause, asked time.Duration) (time.Duration, Cause) {
+func (s *Schedule) reconcile(q *question, p *pace, delay time.Duration, cause Cause, asked time.Duration) (time.Duration, Cause) {
 	w := q.webhook
 	if w == nil || !(w.Coverage > 0 && w.Coverage <= 1) || !cause.ordinary() {
 		return delay, cause
 	}
-	d := w.wait(asked, delay, q.expected, q.track.Looks > 0)
+	d := max(w.first(q.expected)-asked, delay)
+	if q.track.Looks > 0 {
+		d = max(d, w.gap(max(s.usual(p, q.track.Unchanged), delay)))
+	}
 	// Spread above the wait, as above a floor, and never over what bounds it.
 	d = min(plus(d, s.lift(min(d, delay), q.rand)), w.Policy.longest())
 	if s.MaxDelay > 0 && w.Coverage < mostCovered {
@@ -69,18 +72,22 @@ func (c Cause) ordinary() bool {
 	return false
 }
 
-// wait is the time from the last answer, which came at the age asked, to the
-// next look; looked tells that there was one.
-func (w *WebhookOutlook) wait(asked, delay, expected time.Duration, looked bool) time.Duration {
-	first := w.first(expected) - asked
-	if !looked {
-		return max(delay, first)
+// usual is the delay of the class, without an estimate or a plan: those tell
+// when a job ends, and that the webhook tells too.
+func (s *Schedule) usual(p *pace, unchanged int32) time.Duration {
+	if len(s.Delays) > 0 {
+		return s.rung(unchanged)
 	}
+	return grow(p.step(), unchanged, p.limit)
+}
+
+// gap is the time between two looks, given what is usual.
+func (w *WebhookOutlook) gap(usual time.Duration) time.Duration {
 	gap := w.Policy.pace()
 	if lost := 1 - w.Coverage; lost > 0 {
-		gap = min(gap, stretch(delay, math.Sqrt(ordinary/lost)))
+		gap = min(gap, stretch(usual, math.Sqrt(usualLoss/lost)))
 	}
-	return max(delay, gap, first)
+	return gap
 }
 
 // first is the age of the first look. Between the ages that are known it goes
@@ -96,7 +103,7 @@ func (w *WebhookOutlook) first(expected time.Duration) time.Duration {
 	} else if f := w.Policy.First; f > 0 {
 		p[4] = f
 	}
-	at := tail(min(max(1-running*(1-w.Coverage), 0), mostCovered))
+	at := tail(min(max(1-stillRun*(1-w.Coverage), 0), mostCovered))
 	for i := 1; i < len(p); i++ {
 		p[i] = min(max(p[i], p[i-1]), p[len(p)-1])
 		if lo, hi := tail(knots[i-1]), tail(knots[i]); at <= hi {

@@ -218,6 +218,7 @@ func (p *Poller) dropRecord(r *record) {
 	p.unplan(r.slot)
 	p.retries.Remove(r.slot)
 	delete(p.heard, r.handle())
+	delete(p.estimates, r.handle())
 	p.jobs.remove(r)
 }
 
@@ -239,6 +240,7 @@ func (p *Poller) decideWith(r *record, webhook *WebhookOutlook, now Stamp, draw 
 	q := question{
 		job: &r.job, expected: expected(r.job.Expected, g),
 		submitted: r.submitted, notBefore: r.notBefore, deadline: r.deadline, track: &r.track, stop: r.rules, guidance: g, webhook: webhook,
+		plan:   r.route.plans.of(r.job.Profile),
 		closed: p.closedUntil(r.route, now), now: now, rand: draw,
 	}
 	if r.success != nil {

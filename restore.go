@@ -150,6 +150,8 @@ func (p *Poller) restoreRecord(rec Record) (bool, error) {
 		return true, nil
 	case RecordNotice:
 		return false, p.restoreNotice(rec)
+	case RecordProfile:
+		return false, p.restoreProfile(rec)
 	case RecordBudget:
 		return false, p.restoreBudget(rec)
 	case RecordSubmission:

@@ -41,6 +41,8 @@ type route struct {
 	submits submitLevels // submissions that are no jobs yet, by state
 
 	webhooks webhooks
+	plans    plans
+	scarce   scarcity
 }
 
 // newRoute makes a route. It asks the Checker for its abilities, which may be
@@ -76,6 +78,7 @@ func (p *Poller) addRoute(rt *route) {
 	p.jobs.routes = append(p.jobs.routes, rt)
 	p.routes[rt.Name] = rt
 	p.order = append(p.order, rt)
+	p.families[rt.Family] = append(p.families[rt.Family], rt)
 }
 
 // rules are those for a job of that expectation and profile.

@@ -12,6 +12,8 @@ const (
 	DefaultPollCost = 2 * time.Second
 	// NoJitter switches jitter off.
 	NoJitter float64 = -1
+	// NoPlan as Schedule.PollCost keeps the Poller from going by learned plans.
+	NoPlan time.Duration = -1
 )
 
 // Schedule says how often to look. It is plain data; the zero Schedule is the
@@ -39,7 +41,8 @@ type Schedule struct {
 	// PollCost·(looks) + delay least. A quarter of it gives half the delay for
 	// twice the looks, and four times as much twice the delay for half the looks.
 	// Take 0.5 s where looks are cheap and a user waits, 10 s where the account's
-	// rate is scarce. Zero: 2 s.
+	// rate is scarce. Zero: 2 s. NoPlan: the Poller goes by no Plan. It goes by
+	// none either where Delays are set and this is zero, as those are meant.
 	PollCost time.Duration `json:"poll_cost,omitempty"`
 	// MinDelay is the least gap between an answer and the next look of the
 	// same job. Zero: 1 s.
@@ -173,7 +176,7 @@ func (s *Schedule) decide(q *question) choice {
 	if cause == CauseBackoff && delay > p.base {
 		delay = t.stride(delay, age+last, p.base)
 	}
-	delay, cause = s.reconcile(q, delay, cause, age+last)
+	delay, cause = s.reconcile(q, &p, delay, cause, age+last)
 	at := last + delay
 	if at > limit {
 		at, cause = limit, CauseDeadline

@@ -147,6 +147,34 @@ func TestWhereNoNoticeComesALearnedWebhookChangesNothing(t *testing.T) {
 	assert.Equal(t, looks(jobpoll.WebhookAbsent), looks(jobpoll.WebhookLearned))
 }
 
+func TestALearnedWebhookIsWaitedForOnEvidenceAlone(t *testing.T) {
+	r := rigOf(t, nil)
+	r.prov.Default("running")
+	end := func(n int) {
+		for range n {
+			id := fmt.Sprint("e", len(r.rec.Outcomes()))
+			r.watch(id)
+			r.Clock.Advance(20 * time.Second)
+			require.NoError(t, r.notify(told(id, jobpoll.StateSucceeded)))
+		}
+	}
+	firstLook := func(id string) time.Duration {
+		begun := r.Clock.Monotonic()
+		r.watch(id)
+		r.Clock.Advance(time.Minute)
+		require.NotEmpty(t, r.looks(id))
+		return time.Duration(r.looks(id)[0]*float64(time.Second)) - begun
+	}
+	end(19)
+	require.InDelta(t, 1, r.Metrics().Routes["r"].Webhook.Recent, 0)
+	assert.Equal(t, 5*time.Second, firstLook("early").Round(time.Second), "how long they take is not known yet")
+	end(1)
+	r.Clock.Advance(10 * time.Second)
+	assert.InDelta(t, 20, firstLook("later").Seconds(), 3)
+	assert.Less(t, len(r.looks("later")), 7, "and then it goes slower")
+	assert.Greater(t, len(r.looks("later")), 2, "but no proof is perfect")
+}
+
 func TestEndsThatAHintLedToCountAsTold(t *testing.T) {
 	r := webhookRig(t, func(_ *rig, c *jobpoll.Config) { c.Routes[0].Webhook.HintOnly = true })
 	r.prov.Default("running")

@@ -9,7 +9,8 @@ type WebhookMode uint8
 // The modes. Whatever the mode, every notice is taken.
 const (
 	// WebhookLearned looks as if there were none, until notices have told
-	// enough ends.
+	// enough ends and it is known by measurement how long the jobs of a profile
+	// take. It never takes for sure that the next webhook comes.
 	WebhookLearned WebhookMode = iota
 	// WebhookExpected waits for them from the first job on, until too many
 	// have stayed away.

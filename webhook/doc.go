@@ -49,8 +49,8 @@
 //	     kept for a job that is not watched yet), is about no job, or was a
 //	     challenge; GET and HEAD, which ask whether somebody is there
 //	400  it is genuine, but Parse could make nothing of it
-//	401  it is not: with no word why, and after the same work for each key
-//	     whatever was wrong
+//	401  it is not: with no word why and, where a key is secret, after the same
+//	     work whatever was wrong
 //	404  there is no route at that path
 //	405  another method
 //	408  the body broke off, or did not come in Config.BodyTimeout

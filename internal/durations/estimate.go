@@ -15,6 +15,11 @@ func (f *fitter) believe(b *basis) float64 {
 	// becomes certain.
 	sum := broad / (1 + f.weight/doubt)
 	f.put(sum, b.below(&f.ages, f.n))
+	if b.sd > 0 {
+		w := alike / (1 + f.weight/doubt)
+		f.put(w, normal{b.mean, 1.3*b.sd + 1e-3}.below)
+		sum += w
+	}
 	if !b.family.empty() {
 		f.put(inherit, func(x float64) float64 { return 1 - b.family.at(x) })
 		sum += inherit

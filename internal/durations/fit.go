@@ -11,6 +11,8 @@ const (
 	cells = 160
 	// broad is the weight of the prior, in jobs: lognormal around what was seen.
 	broad = 2.0
+	// alike is the weight of a lognormal as wide as what was seen, in jobs.
+	alike = 8.0
 	// doubt is after how many jobs the prior has lost half its weight.
 	doubt = 10.0
 	// broadSigma is its spread.

@@ -14,7 +14,8 @@ const (
 	// Levels is how many prices a Table is solved for: 1, 4, 16, 64, and 256
 	// times its cost. Gaps grow with the root of the price, so they double from one
 	// level to the next, and between two levels the gap is interpolated.
-	Levels = 5
+	Levels  = 5
+	dearest = 1 << (2 * (Levels - 1))
 	// spread is the jitter of a look, as part of the gap before it.
 	spread = 0.1
 	// late is the chance of a job that waits longer than MaxDelay which a gap
@@ -161,26 +162,28 @@ func (t *Table) Valid() bool {
 
 // Look gives the age of the next look after one at age, which may be any
 // number that is not negative, and the gap that is planned after it. price is
-// how many times dearer than Cost a look is; 1 or less counts as 1.
+// how many times dearer than Cost a look is: 1 to 256, anything else counts as
+// the nearer of the two, NaN as 1.
 func (t *Table) Look(age, price float64) (next, gap float64) {
+	if !(price > 1) { // NaN too
+		price = 1
+	}
+	price = min(price, dearest)
 	if t.Beyond(age) {
 		next = age + t.tail(age, price)
 		return next, t.tail(next, price)
 	}
 	i := t.index(age)
 	part := float64((float32(age) - t.Ages[i]) / (t.Ages[i+1] - t.Ages[i]))
-	level, between := 0, 0.0
-	if price > 1 {
-		level, between = levels(price)
-	}
-	next, gap = t.at(level, i, part)
-	switch {
-	case level == Levels-1 && between > 0:
-		dear := math.Exp2(between)
-		next, gap = age+(next-age)*dear, gap*dear
-	case between > 0:
-		n, g := t.at(level+1, i, part)
-		next, gap = next+between*(n-next), gap+between*(g-gap)
+	if price == 1 {
+		next, gap = t.at(0, i, part)
+	} else {
+		level, between := levels(price)
+		next, gap = t.at(level, i, part)
+		if between > 0 {
+			n, g := t.at(level+1, i, part)
+			next, gap = next+between*(n-next), gap+between*(g-gap)
+		}
 	}
 	if t.MaxDelay > 0 {
 		if latest := t.latest(i, age); next > latest {
@@ -196,7 +199,7 @@ func (t *Table) Beyond(age float64) bool { return age >= float64(t.Ages[len(t.Ag
 // levels gives the level of a price and how far it is to the next, in doublings
 // of the gap.
 func levels(price float64) (level int, between float64) {
-	x := min(math.Log2(price)/2, 20)
+	x := math.Log2(price) / 2
 	level = min(int(x), Levels-1)
 	return level, x - float64(level)
 }
@@ -214,21 +217,20 @@ func (t *Table) at(level, i int, part float64) (next, gap float64) {
 	return next, t.ageOf(t.follow(table, k, x/fine-float64(k))) - next
 }
 
-// follow interpolates between the looks that follow the ages i and i+1.
+// follow interpolates between the looks that follow the ages i and i+1. On the
+// way to the last age, which none follows, the gap stays as it is.
 func (t *Table) follow(table []uint16, i int, part float64) float64 {
-	a := float64(table[i])
-	if i+2 >= len(table) {
-		return a
+	a, b := float64(table[i]), float64(table[i+1])
+	if i+2 == len(table) {
+		b = a + fine
 	}
-	return a + part*(float64(table[i+1])-a)
+	return a + part*(b-a)
 }
 
 // ageOf is the age of a place in Next.
 func (t *Table) ageOf(x float64) float64 {
 	i := int(x / fine)
-	if i >= len(t.Ages)-1 {
-		return float64(t.Ages[len(t.Ages)-1])
-	}
+	i = min(i, len(t.Ages)-2) // what is beyond lies in steps of the last
 	a := float64(t.Ages[i])
 	return a + (x/fine-float64(i))*(float64(t.Ages[i+1])-a)
 }
@@ -237,7 +239,7 @@ func (t *Table) ageOf(x float64) float64 {
 // anything seen: the rule that costs at most twice what the best one for a
 // known bound does, whatever the duration.
 func (t *Table) tail(age, price float64) float64 {
-	gap := 2 * math.Sqrt(t.Cost*max(price, 1)*max(age, t.Cost))
+	gap := 2 * math.Sqrt(t.Cost*price*max(age, t.Cost))
 	if t.MaxDelay > 0 {
 		gap = min(gap, t.MaxDelay)
 	}

@@ -11,7 +11,7 @@ func TestASmallLoadIsTakenAndAccountedFor(t *testing.T) {
 	s, err := startService(t.Context(), 200)
 	require.NoError(t, err)
 	defer s.close()
-	o := order{Jobs: 200, Senders: 4, Rate: 500, For: 100 * time.Millisecond, URL: s.url}
+	o := order{Jobs: 200, Senders: 4, Rate: 500, For: 100 * time.Millisecond, URL: s.url + hookPath}
 	f := send(t.Context(), o)
 	require.Zero(t, f.Failed, f.Why)
 	require.Positive(t, f.Sent)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -16,6 +17,9 @@ import (
 const (
 	secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	route  = "replicate"
+
+	hookPath = "/hooks/replicate"
+	barePath = "/bare" // answers at once
 )
 
 func jobID(n int) string { return fmt.Sprintf("prediction-%022d", n) }
@@ -59,7 +63,7 @@ func startService(ctx context.Context, jobs int) (*service, error) {
 		return nil, err
 	}
 	hooks, err := webhook.New(webhook.Config{Notifier: s.poller, Routes: []webhook.Route{{
-		Path: "/hooks/replicate", Name: route, Verifier: verifier, Parse: provider.ReplicateNotice, Trust: jobpoll.TrustAuthoritative,
+		Path: hookPath, Name: route, Verifier: verifier, Parse: provider.ReplicateNotice, Trust: jobpoll.TrustAuthoritative,
 	}}})
 	if err != nil {
 		return nil, err
@@ -68,8 +72,11 @@ func startService(ctx context.Context, jobs int) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.url = "http://" + listener.Addr().String() + "/hooks/replicate"
-	s.server = &http.Server{Handler: hooks, ReadHeaderTimeout: 5 * time.Second}
+	s.url = "http://" + listener.Addr().String()
+	mux := http.NewServeMux()
+	mux.Handle("/hooks/", hooks)
+	mux.HandleFunc(barePath, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	s.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = s.server.Serve(listener) }() // until close
 	ctx, s.end = context.WithCancel(ctx)
 	go func() { s.ended <- s.poller.Run(ctx) }()

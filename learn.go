@@ -1,0 +1,219 @@
+package jobpoll
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jobpoll/jobpoll/internal/durations"
+)
+
+// plans are the learned plans of a route.
+type plans struct {
+	own  map[string]*Plan // by profile
+	rest *Plan            // for the profiles of which nothing is known: that of the family
+}
+
+// maxPlans bounds the profiles of a route whose plans are kept.
+const maxPlans = durations.DefaultProfiles
+
+// of gives the plan for a profile; nil: there is none yet.
+func (l *plans) of(profile string) *Plan {
+	if p := l.own[profile]; p != nil {
+		return p
+	}
+	return l.rest
+}
+
+func (l *plans) set(profile string, own, rest *Plan) {
+	l.rest = rest
+	if l.own[profile] == own {
+		return
+	}
+	if l.own == nil {
+		l.own = map[string]*Plan{}
+	}
+	if len(l.own) >= maxPlans {
+		for some := range l.own { // it is made anew when a job of it ends
+			delete(l.own, some)
+			break
+		}
+	}
+	l.own[profile] = own
+}
+
+// goesByPlan reports whether looks are to be planned by what is learned:
+// delays that are given one by one are meant, unless a price is told too.
+func (s *Schedule) goesByPlan() bool {
+	return s.PollCost > 0 || s.PollCost == 0 && len(s.Delays) == 0
+}
+
+// estimates are the first ones of a job, by which others are judged.
+type estimates struct{ told, moved Estimate }
+
+// maxEstimates bounds the jobs whose first estimates are kept: to learn how far
+// estimates can be trusted a part of the jobs will do.
+const maxEstimates = 16_384
+
+// noteEstimate keeps the first estimates of a job. Called under the lock.
+func (p *Poller) noteEstimate(r *record) {
+	e, told := r.track.EstimateIn(r.submitted.Time())
+	if e.Left == 0 {
+		return
+	}
+	kept, known := p.estimates[r.handle()]
+	if !known && len(p.estimates) >= maxEstimates {
+		return
+	}
+	switch {
+	case told && kept.told.Left == 0:
+		kept.told = e
+	case !told && kept.moved.Left == 0:
+		kept.moved = e
+	default:
+		return
+	}
+	p.estimates[r.handle()] = kept
+}
+
+// learn takes what the end of a job tells of durations in. Called under the lock.
+func (p *Poller) learn(r *record, e ending, now Stamp) {
+	s, ok := p.sample(r, e, now)
+	if !ok {
+		return
+	}
+	if p.store != nil {
+		p.unsaved[profileName{s.Family, s.Profile}] = struct{}{}
+	}
+	p.after = append(p.after, func() {
+		p.learned.Observe(s)
+		p.replan(s.Family, s.Profile)
+	})
+}
+
+// sample is what is known of how long a job took. Of a job that did not
+// succeed it is only known that it would have taken longer.
+func (p *Poller) sample(r *record, e ending, now Stamp) (Sample, bool) {
+	age := func(at Stamp) time.Duration {
+		if at == 0 {
+			return 0
+		}
+		return max(at.Sub(r.submitted), 0)
+	}
+	s := Sample{Family: r.route.Family, Profile: r.job.Profile, After: age(e.unfinished), At: toWall(now, p.line.shift())}
+	if r.track.started() {
+		s.Running = age(r.track.RunningAt)
+	}
+	first := p.estimates[r.handle()]
+	s.Told, s.Moved = first.told, first.moved
+	if e.reason != ReasonSucceeded {
+		s.Unfinished = true
+		return s, s.After > 0
+	}
+	if r.success != nil {
+		now = r.succeeded
+	}
+	s.By = age(now)
+	switch {
+	case r.outcome.DelayExact:
+		s.By -= r.outcome.DetectionDelay
+		s.After = s.By
+	case e.via == ViaWebhook || r.cause == CauseNotice:
+		s.After = s.By // it was told when it ended
+	}
+	s.After = min(s.After, s.By)
+	return s, s.By > 0
+}
+
+// replan makes the plans anew for which there is reason, of all routes of a
+// family. It is called without the lock: a plan takes some hundred microseconds.
+func (p *Poller) replan(family, profile string) {
+	p.mu.Lock()
+	routes := p.families[family]
+	p.mu.Unlock()
+	for _, rt := range routes {
+		if !rt.Schedule.goesByPlan() {
+			continue
+		}
+		own, rest := p.learned.Plan(family, profile, rt.Schedule), p.learned.familyPlan(family, rt.Schedule)
+		p.mu.Lock()
+		if rt.plans.own[profile].differs(own) || rt.plans.rest.differs(rest) {
+			rt.plans.set(profile, own, rest)
+		}
+		p.mu.Unlock()
+	}
+}
+
+// differs reports whether a plan is another one than before.
+func (p *Plan) differs(o *Plan) bool {
+	if p == nil || o == nil {
+		return p != o
+	}
+	return p.learned != o.learned
+}
+
+// profileName is the name under which durations are pooled.
+type profileName struct{ family, profile string }
+
+// saveEvery is how old what is stored of learned durations may get.
+const saveEvery = time.Minute
+
+// saveProfiles leaves the durations that have been learned to the flush that
+// begins.
+func (p *Poller) saveProfiles(now Stamp, last bool) {
+	p.mu.Lock()
+	if len(p.unsaved) == 0 || !last && now.Sub(p.saved) < saveEvery {
+		p.mu.Unlock()
+		return
+	}
+	names := p.unsaved
+	p.unsaved, p.saved = map[profileName]struct{}{}, now
+	p.mu.Unlock()
+	wall := toWall(now, p.line.shift())
+	for n := range names {
+		data, ok := p.learned.Export(n.family, n.profile)
+		if !ok {
+			continue
+		}
+		p.mu.Lock()
+		p.writeBehind(profileRecord(n, data, wall, p.retention))
+		p.mu.Unlock()
+	}
+}
+
+// storedProfile is the Data of a RecordProfile.
+type storedProfile struct {
+	Version int    `json:"v"`
+	Family  string `json:"family"`
+	Profile string `json:"profile"`
+	State   []byte `json:"state"` // what Learner.Export gave
+}
+
+// profileRecord is the stored form, kept as long as a job that has been told.
+func profileRecord(n profileName, state []byte, now time.Time, keep time.Duration) Record {
+	data, _ := marshal(storedProfile{Version: recordVersion, Family: n.family, Profile: n.profile, State: state})
+	return Record{
+		Kind: RecordProfile, ID: fmt.Sprintf("%d:%s/%s", len(n.family), n.family, n.profile),
+		UpdatedAt: now, ExpiresAt: now.Add(keep), Data: data,
+	}
+}
+
+// restoreProfile takes stored durations up, where none have been learned yet.
+func (p *Poller) restoreProfile(rec Record) error {
+	var v storedProfile
+	err := json.Unmarshal(rec.Data, &v)
+	if err == nil && v.Version > recordVersion {
+		err = fmt.Errorf("they are of version %d, this library reads up to %d", v.Version, recordVersion)
+	}
+	if err == nil {
+		if _, known := p.learned.table.Lookup(v.Family, v.Profile); known {
+			return nil
+		}
+		err = p.learned.Import(v.State)
+	}
+	if err != nil {
+		return fmt.Errorf("jobpoll: stored durations %q cannot be read, they are learned anew: %w", rec.ID, err)
+	}
+	p.replan(v.Family, v.Profile)
+	return nil
+}

@@ -1,0 +1,130 @@
+package jobpoll
+
+import "time"
+
+// scarcity is what a route does while its budget allows fewer looks than are
+// due: the look worth most goes first, and where that is not enough all gaps
+// grow as if looks had become dearer.
+type scarcity struct {
+	on    bool          // looks wait for the budget
+	price float64       // of a look, in its usual price; zero: as usual
+	gap   time.Duration // between two looks, of late
+	last  Stamp         // the latest of them
+	turn  uint64        // how many were chosen
+}
+
+// short notes that a look has to wait for the budget.
+func (s *scarcity) short() { s.on = true }
+
+// enough notes that no look waits any more.
+func (s *scarcity) enough() { s.on, s.last = false, 0 }
+
+// looked takes in that a look was made for which the budget was short, with so
+// many waiting; patience is how long they may take.
+func (s *scarcity) looked(waiting int, patience time.Duration, now Stamp) {
+	if s.last != 0 {
+		s.gap += (now.Sub(s.last) - s.gap) / 16
+	}
+	s.last = now
+	s.price = pressure(s.price, float64(waiting)*s.gap.Seconds() > patience.Seconds())
+}
+
+// relaxed takes in a look for which nothing had to wait.
+func (s *scarcity) relaxed() {
+	if s.price > 1 {
+		s.price = pressure(s.price, false)
+	}
+}
+
+const (
+	// patience is how many times PollCost the backlog may take before gaps grow:
+	// as long as it is short, choosing well does more than looking less often.
+	patience = 10
+	// priceStep is by what part a look changes the price.
+	priceStep = 1.002
+	maxPrice  = 1e4
+)
+
+// pressure moves the price of a look, slowly: it goes up where the backlog is
+// long, and down where it is not, to zero, which is as usual.
+func pressure(price float64, long bool) float64 {
+	if long {
+		return min(max(price, 1)*priceStep, maxPrice)
+	}
+	if price /= priceStep; price <= 1 {
+		return 0
+	}
+	return price
+}
+
+const (
+	// fewCandidates is among how many of those that wait one is chosen: all of a
+	// short line; of a long one the first quarter of so many, and others from
+	// everywhere in it. What a look is worth changes all the time, so that no
+	// order of the line would last.
+	fewCandidates = 64
+	// oldestEach is how often the one that waits for the longest goes, whatever
+	// it is worth, so that each has its turn.
+	oldestEach = 8
+)
+
+// choose brings the due record that is worth most to the head of the line. The
+// head, which is given, is ready. Where nothing is known of durations it stays.
+func (p *Poller) choose(rt *route, head handle, l *line, now Stamp) (handle, *line) {
+	s := &rt.scarce
+	s.turn++
+	if rt.plans.rest == nil || s.turn%oldestEach == 0 {
+		return head, l
+	}
+	line := &rt.ready
+	n := len(line.items) - line.head
+	best, most := 0, p.worth(rt, head.slot, now)
+	for i := 1; i < min(n, fewCandidates); i++ {
+		at := i
+		if n > fewCandidates && i >= fewCandidates/4 {
+			at = int((s.turn*0x9e3779b97f4a7c15>>32 + uint64(i)*uint64(n)/fewCandidates) % uint64(n))
+		}
+		h := line.items[line.head+at]
+		c := p.jobs.lines.Get(h.slot)
+		if c == nil || c.gen != h.gen {
+			continue
+		}
+		if ph, _ := p.jobs.waits(c); ph != phaseReady {
+			continue
+		}
+		if stuck, _ := p.stuckOn(rt, c); stuck != nil {
+			continue
+		}
+		if v := p.worth(rt, h.slot, now); v > most {
+			best, most, head, l = at, v, h, c
+		}
+	}
+	if best > 0 {
+		line.bring(best)
+	}
+	return head, l
+}
+
+// worth is that of a look at a due record now.
+func (p *Poller) worth(rt *route, slot int32, now Stamp) time.Duration {
+	r := p.jobs.look(slot, &p.scratch)
+	if plan := rt.plans.of(r.job.Profile); plan != nil {
+		return plan.worth(&r.track, r.submitted, now)
+	}
+	return 0
+}
+
+// bring moves an item to the head and leaves nothing in its place, so that the
+// others keep their order.
+func (f *fifo) bring(at int) {
+	h := f.items[f.head+at]
+	f.items[f.head+at] = handle{}
+	if f.head > 0 {
+		f.head--
+		f.items[f.head] = h
+		return
+	}
+	f.items = append(f.items, handle{})
+	copy(f.items[1:], f.items)
+	f.items[0] = h
+}
