@@ -269,9 +269,7 @@ func (p *Poller) forgetOutcome(ctx context.Context, r *record, draw float64) boo
 	if again == nil {
 		p.bury(tombstone{outcome: *r.outcome, rev: r.rev, late: r.lateTold})
 		p.dropRecord(r)
-		if p.jobs.Len() == 0 {
-			p.drained(nil)
-		}
+		p.nothingLeft()
 		p.mu.Unlock()
 		return false
 	}

@@ -38,6 +38,11 @@
 // cron or a worker of a queue: Track.Observe takes an answer into the memory of
 // a job, Schedule.Next says when to look again or why to stop.
 //
+// Submit does both, with Job.ClientKey for a name until there is an id: the intent
+// is stored, the call made once, the id stored, the job watched. Where the answer to
+// the call is lost, a Reconciler looks for the job, and if it cannot tell, a person
+// does (Resolve). Nothing is ever submitted a second time by the library.
+//
 // # The four vocabularies
 //
 // Each is closed, has names for people (String) that encoding/json writes too,
@@ -98,8 +103,8 @@
 //	ReasonLost              the provider does not know the job (MissingGrace)
 //	ReasonResultExpired     the job was there and has been removed
 //	ReasonUnknownStatus   * a word that the adapter does not know, for too long (UnknownFor)
-//	ReasonAmbiguous         a submission of which nobody knows whether it arrived (not told yet)
-//	ReasonNotSent           a submission that surely was not sent (not told yet)
+//	ReasonAmbiguous         a submission that the provider may have taken (Poller.Resolve)
+//	ReasonNotSent           a submission that surely came to nothing
 //	ReasonAbandoned       * you stopped watching
 //	ReasonUnknown           a name written by a newer version
 //
@@ -140,7 +145,8 @@
 //	}
 //
 // Watch matches ErrResolved (errors.As a *ResolvedError has the outcome),
-// ErrUnknownRoute and ErrDuplicateKey; PollNow, Abandon and Cancel match
+// ErrUnknownRoute, ErrDuplicateKey, and ErrNotOwner while another Poller has the
+// lease of the Store; PollNow, Abandon and Cancel match
 // ErrUnknownJob, Cancel ErrNoCanceler too; Notify matches ErrNotTaken when the
 // sender should try again; Run returns ErrRunning when it runs already. A
 // Checker says what a failed look means with a *CheckError, most easily the one

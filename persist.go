@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -40,6 +42,16 @@ type storedJob struct {
 // jobRecordID is the id of a job's record. The length in front makes it one to
 // one for any route and id.
 func jobRecordID(k Key) string { return fmt.Sprintf("%d:%s/%s", len(k.Route), k.Route, k.ID) }
+
+// jobRecordKey is the job of such an id.
+func jobRecordKey(id string) (Key, bool) {
+	length, rest, _ := strings.Cut(id, ":")
+	n, err := strconv.Atoi(length)
+	if err != nil || n < 0 || n >= len(rest) || rest[n] != '/' || length != strconv.Itoa(n) {
+		return Key{}, false
+	}
+	return Key{Route: rest[:n], ID: rest[n+1:]}, true
+}
 
 // encode makes the stored form of a record.
 func (p *Poller) encode(r *record) Record {

@@ -123,6 +123,9 @@ func (p *Poller) restoreOnce(ctx context.Context) error {
 func (p *Poller) restoreRecord(rec Record) (bool, error) {
 	switch rec.Kind {
 	case RecordJob:
+		if p.knowsStored(rec) { // as all of them, where Restore was called before Run
+			return false, nil
+		}
 		s, err := decodeJob(rec)
 		if err != nil {
 			return false, err
@@ -158,6 +161,24 @@ func (p *Poller) restoreRecord(rec Record) (bool, error) {
 		return false, p.restoreSubmission(rec)
 	}
 	return false, nil
+}
+
+// knowsStored reports whether what we know of a job is surely as new as its
+// record, without a look at its data.
+func (p *Poller) knowsStored(rec Record) bool {
+	k, ok := jobRecordKey(rec.ID)
+	if !ok {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if rt := p.routes[k.Route]; rt != nil {
+		if slot, ok := p.jobs.find(rt, k.ID); ok {
+			return rec.Rev <= p.jobs.look(slot, &record{}).rev
+		}
+	}
+	t, ok := p.ended.get(k)
+	return ok && rec.Rev <= t.rev
 }
 
 // waiting is those who waited for a job that the store knows better.
@@ -222,6 +243,7 @@ func (p *Poller) restoreNotice(rec Record) error {
 	normalize(&n.Report)
 	now, draw := p.lock()
 	defer p.unlock()
+	p.sightSubmission(&n)
 	parkedAs := n
 	if n.Key.ID == "" {
 		if k, ok := p.clientKey(n.ClientKey); ok {
@@ -241,6 +263,15 @@ func (p *Poller) restoreNotice(rec Record) error {
 	p.hear(r, &n)
 	p.dropNotice(parkedAs)
 	return nil
+}
+
+// runsYet reports whether a job most likely has not ended: it is younger than
+// such jobs take, or the provider gave it longer.
+func (r *record) runsYet(now Stamp) bool {
+	if finish := r.track.FinishAt; finish != 0 {
+		return now < finish
+	}
+	return now < r.submitted.Add(expected(r.job.Expected, r.route.guide(r.job.Profile)))
 }
 
 // adopt makes a stored job a watched one again.
@@ -290,6 +321,9 @@ func (p *Poller) adopt(s *storedJob, now Stamp, draw float64) {
 		d = step{at: later(now, r.floor()), cause: CauseWake}
 	case d.cause != CauseParked && due != 0 && due < d.at:
 		d.at = later(due, r.floor()) // in the past too, so that the most overdue goes first
+		if d.at < now && r.runsYet(now) {
+			d.at = now // after all that may have ended
+		}
 	case d.cause != CauseParked && r.lastAt != 0 && r.lastAt <= now: // not from a clock ahead of ours
 		d.at = later(d.at, r.lastAt.Add(r.gap()))
 	}

@@ -91,6 +91,9 @@ func (p *Poller) runTerm(ctx context.Context, first bool) error {
 	p.mu.Unlock()
 	work, idle := p.busyContext(ctx, func() string { return "restoring" })
 	begun()
+	wake := p.waker.open()
+	p.waker.kick()
+	p.serveLeft() // first: what is restored is served at once, and would be served twice
 	if err := p.restoreOnce(work); err != nil && ctx.Err() == nil {
 		if first {
 			p.stopRun(run, true)
@@ -101,10 +104,7 @@ func (p *Poller) runTerm(ctx context.Context, first bool) error {
 		p.rest(ctx, idle)()
 		return errNextTerm
 	}
-	wake := p.waker.open()
-	p.waker.kick()
 	idle()
-	p.serveLeft()
 	alarm := newAlarm(p.line.clock, p.waker.kick)
 	defer p.setAlarm(alarm, -1) // again, since who still works may have set it
 	p.mu.Lock()

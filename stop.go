@@ -243,6 +243,9 @@ type StopError struct {
 func (e *StopError) Error() string {
 	o := e.Outcome
 	s := "jobpoll: " + o.Job.Key().String() + ": "
+	if o.Job.ID == "" && o.Job.ClientKey != "" { // a submission that became no job
+		s = fmt.Sprintf("jobpoll: %s: submission %q: ", o.Job.Route, clip(o.Job.ClientKey, 64))
+	}
 	if o.Reason == ReasonNone {
 		s += "waiting ended before the job did"
 	} else {
@@ -276,7 +279,11 @@ func (e *StopError) Error() string {
 		s += "; wait for the same id again, do not submit it anew"
 	case o.Reason.Resumable():
 		s += "; the job may still finish: watch the same id to resume, do not submit it again"
-	case o.Reason == ReasonLost, o.Reason == ReasonAmbiguous:
+	case o.Reason == ReasonAmbiguous:
+		s += "; look for it at the provider and call Resolve, do not submit it anew"
+	case o.Reason == ReasonNotSent:
+		s += "; the work may be submitted again"
+	case o.Reason == ReasonLost:
 		s += "; look for it at the provider before the work is submitted again"
 	case o.Resubmit == AdviceSafe:
 		s += "; no result will come: the work may be submitted again"

@@ -245,9 +245,10 @@ func (p *Poller) beginSubmission(ctx context.Context, s *Submission) (*submissio
 		return sub, ans, nil
 	}
 	if err := p.writeSubmission(ctx, sub, "waiting submission"); err != nil {
+		why := fmt.Errorf("jobpoll: the intent could not be stored: %w", err)
 		p.mu.Lock()
 		if sub.state == SubmissionWaiting {
-			p.withdraw(sub, fmt.Errorf("jobpoll: the intent could not be stored: %w", err))
+			p.withdraw(sub, why)
 		}
 		p.unlock()
 		p.waker.kick()

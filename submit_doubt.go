@@ -76,7 +76,8 @@ func (d *doubt) hear(state FindingState, failed bool, hint time.Duration, begun,
 	return doubtOn, max(wait, hint)
 }
 
-// beginDoubt begins to look for a submission. Called under the lock.
+// beginDoubt begins to look for a submission. cause is as readError gives it.
+// Called under the lock.
 func (p *Poller) beginDoubt(s *submission, cause error, seen bool, now Stamp) {
 	p.setState(s, SubmissionInDoubt, now)
 	s.cause = cause
@@ -85,7 +86,7 @@ func (p *Poller) beginDoubt(s *submission, cause error, seen bool, now Stamp) {
 	if s.route != nil {
 		s.route.meter.submitDoubted()
 	}
-	p.tellSubmission(s, cause, now)
+	p.tellSubmission(s, originalError(cause), now)
 	s.lookAt = now.Add(doubtBase)
 	if s.route != nil && s.route.reconciler == nil {
 		s.lookAt = now // there is nothing to wait for
@@ -161,6 +162,7 @@ func (p *Poller) lookUpSubmission(ctx, store context.Context, s *submission) boo
 	p.mu.Lock()
 	shift := p.line.shift()
 	lost := Lost{Job: s.job, SentAt: toWall(s.sentAt, shift), GivenUpAt: toWall(s.doubt.Since, shift), Lookups: int(s.doubt.Lookups)}
+	cause := s.cause
 	p.mu.Unlock()
 	type found struct {
 		Finding
@@ -179,6 +181,7 @@ func (p *Poller) lookUpSubmission(ctx, store context.Context, s *submission) boo
 	if err != nil {
 		_, h, _ := classify(err)
 		hint = h.wait()
+		cause = readError(errors.Join(originalError(cause), originalError(err)))
 	}
 	now, _ := p.lock()
 	if s.state != SubmissionInDoubt || !p.submits.is(s) {
@@ -205,9 +208,7 @@ func (p *Poller) lookUpSubmission(ctx, store context.Context, s *submission) boo
 		}
 		return true
 	case doubtGivenUp:
-		if err != nil {
-			s.cause = errors.Join(s.cause, err)
-		}
+		s.cause = cause
 		p.endAmbiguous(s, now)
 	case doubtFound:
 		p.unlock()

@@ -28,7 +28,6 @@ func (p *Poller) endUnsent(s *submission, e *SubmitError, now Stamp) {
 		s.outcome = nil
 	}
 	s.behind = p.store != nil
-	p.planSubmission(s, now)
 }
 
 // tellNotSent leaves it to OnStop to tell that a submission came to nothing.
@@ -40,7 +39,7 @@ func (p *Poller) tellNotSent(s *submission, now Stamp) {
 	case SubmitRefused:
 		via = ViaSubmit
 	}
-	p.concludeSubmission(s, Outcome{Reason: ReasonNotSent, ErrorKind: s.result.ErrorKind, RetryAt: s.result.RetryAt, Via: via, Resubmit: AdviceSafe}, s.result.Err, now)
+	p.concludeSubmission(s, Outcome{Reason: ReasonNotSent, ErrorKind: s.result.ErrorKind, RetryAt: s.result.RetryAt, Via: via, Resubmit: AdviceSafe, Message: s.result.cause()}, now)
 }
 
 // endAmbiguous is the end of a submission that was looked for in vain. Called
@@ -54,7 +53,12 @@ func (p *Poller) endAmbiguous(s *submission, now Stamp) {
 	if s.route != nil {
 		s.route.meter.submitEnded(SubmitAmbiguous)
 	}
-	p.concludeSubmission(s, Outcome{Reason: ReasonAmbiguous, Via: via}, s.cause, now)
+	o := Outcome{Reason: ReasonAmbiguous, Via: via, ErrorKind: ErrorTransient}
+	if s.cause != nil {
+		o.ErrorKind, _, _ = classify(s.cause)
+		o.Message = s.cause.Error()
+	}
+	p.concludeSubmission(s, o, now)
 	err := s.ambiguous()
 	p.tellSubmission(s, err, now)
 	s.reply(s.job, err)
@@ -64,23 +68,21 @@ func (p *Poller) endAmbiguous(s *submission, now Stamp) {
 
 // ambiguous is what Submit returns for a submission that a person has to resolve.
 func (s *submission) ambiguous() error {
-	return &SubmitError{Job: s.job, Meaning: SubmitAmbiguous, Err: s.cause}
+	e := &SubmitError{Job: s.job, Meaning: SubmitAmbiguous, Err: originalError(s.cause)}
+	if s.cause != nil {
+		e.text = s.cause.Error()
+	}
+	return e
 }
 
 // concludeSubmission makes the outcome that OnStop is told. Called under the lock.
-func (p *Poller) concludeSubmission(s *submission, o Outcome, cause error, now Stamp) {
+func (p *Poller) concludeSubmission(s *submission, o Outcome, now Stamp) {
 	if s.outcome == nil || s.delivered {
 		p.undelivered++
 	}
 	shift := p.line.shift()
 	o.Job, o.DetectedAt = s.job, toWall(now, shift)
 	o.Job.SubmittedAt = toWall(s.sentAt, shift)
-	if e, ok := cause.(*lookError); ok {
-		o.ErrorKind = e.Kind
-	}
-	if cause != nil {
-		o.Message = scrubErr(cause)
-	}
 	if s.route != nil {
 		s.route.meter.submissionStopped(o.Reason)
 	}
@@ -98,6 +100,7 @@ func (p *Poller) withdraw(s *submission, why error) {
 	s.callers++ // who withdrew it is told here
 	p.endUnsent(s, e, p.line.last())
 	s.reply(s.job, e)
+	p.planSubmission(s, p.line.last())
 }
 
 // tellSubmission tells the hook how far a submission has got. Called under the lock.
@@ -251,6 +254,7 @@ func (p *Poller) tellSubmissionEnd(ctx context.Context, s *submission) bool {
 	}
 	s.attempts, s.delivered = int32(attempt), true
 	p.undelivered--
+	p.nothingLeft()
 	s.behind = p.store != nil
 	return true
 }

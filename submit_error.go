@@ -85,6 +85,16 @@ type SubmitError struct {
 	RetryAt time.Time
 	// Err is the cause; it may be nil.
 	Err error
+
+	text string // of Err, where that is the user's
+}
+
+// cause is the text of Err. No code of the user's is called.
+func (e *SubmitError) cause() string {
+	if e.text != "" {
+		return e.text
+	}
+	return scrubErr(e.Err)
 }
 
 // Safe reports whether the same work may be submitted again, under the same
@@ -108,7 +118,7 @@ func (e *SubmitError) Error() string {
 		s += " (" + e.ErrorKind.String() + ")"
 	}
 	if e.Err != nil {
-		s += ": " + strings.TrimPrefix(scrubErr(e.Err), "jobpoll: ")
+		s += ": " + strings.TrimPrefix(e.cause(), "jobpoll: ")
 	}
 	switch {
 	case e.Meaning == SubmitAmbiguous:

@@ -62,28 +62,32 @@ func (p *Poller) describeSubmission(s *submission) (JobInfo, bool) {
 	shift := p.line.shift()
 	v := SubmissionInfo{State: s.state, Since: toWall(s.since, shift), SentAt: toWall(s.sentAt, shift), Lookups: int(s.doubt.Lookups)}
 	i := JobInfo{Job: s.job, Submission: &v, InFlight: s.state == SubmissionSending, Delivered: s.delivered}
+	var result *SubmitError
 	switch s.state {
 	case SubmissionInDoubt, SubmissionAmbiguous:
-		if v.Message = scrubErr(s.cause); s.cause == nil && s.outcome != nil {
+		if s.cause != nil {
+			v.Message = s.cause.Error()
+		} else if s.outcome != nil {
 			v.Message = s.outcome.Message
 		}
 		if s.state == SubmissionInDoubt && s.route != nil && s.route.reconciler != nil {
 			v.NextLookupAt = toWall(s.lookAt, shift)
 		}
 	case SubmissionNotSent:
-		if s.result != nil {
-			v.Message, i.ErrorKind = scrubErr(s.result.Err), s.result.ErrorKind
-		}
+		result = s.result
 	case SubmissionTaken:
 		i.Job = s.taken
 	}
-	i.Message = v.Message
 	if s.outcome != nil {
 		o := *s.outcome
 		i.Outcome = &o
 	}
 	w, rt := s.waiter, s.route
 	p.mu.Unlock()
+	if result != nil {
+		v.Message, i.ErrorKind = result.cause(), result.ErrorKind
+	}
+	i.Message = v.Message
 	if w != nil { // the budget reads its clock
 		v.Position, v.Reason = rt.budget.place(w)
 	}

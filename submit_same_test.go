@@ -322,3 +322,91 @@ func TestManySubmissionsNoticesAndAnswersAtOnce(t *testing.T) {
 	}
 	r.atZero()
 }
+
+func TestASubmissionWhoseDeadlineHasPassedIsNotSent(t *testing.T) {
+	r := rigOf(t, withLimits(jobpoll.Limits{Jobs: 1}))
+	_, err := submit(r, "a", polltest.Order{Script: "running; at 60s succeeded"})
+	require.Nil(t, err)
+	s := submitOf(r, "b", polltest.Order{})
+	s.Job.Deadline = r.start.Add(30 * time.Second)
+	b := r.BeginSubmit(t.Context(), s)
+	r.to(2 * time.Minute)
+	_, err = submitted(t, b)
+	require.NotNil(t, err)
+	assert.Equal(t, jobpoll.SubmitNotSent, err.Meaning)
+	assert.Empty(t, r.prov.Sends("b"))
+	r.atZero()
+}
+
+func TestAKeyThatIsBeingSubmittedIsNoOtherJobs(t *testing.T) {
+	r := rigOf(t, nil)
+	b := r.BeginSubmit(t.Context(), submitOf(r, "c", polltest.Order{Answer: "queued slow 5s"}))
+	require.ErrorIs(t, r.Watch(t.Context(), jobpoll.Job{Route: "r", ID: "x", ClientKey: "c"}), jobpoll.ErrDuplicateKey)
+	r.to(6 * time.Second)
+	_, err := submitted(t, b)
+	require.Nil(t, err)
+}
+
+func TestDrainWaitsForSubmissions(t *testing.T) {
+	r := rigOf(t, nil)
+	r.BeginSubmit(t.Context(), submitOf(r, "c", polltest.Order{Answer: "queued slow 5s"}))
+	drained := make(chan error, 1)
+	go func() { drained <- r.Drain(t.Context()) }()
+	r.to(10 * time.Second)
+	assert.Empty(t, drained)
+	r.to(2 * time.Minute)
+	require.NoError(t, <-drained)
+	_, err := submit(r, "d", polltest.Order{Answer: "reset"})
+	require.NotNil(t, err)
+	r.Clock.Settle()
+	require.NoError(t, r.Drain(t.Context()), "an ambiguous one has ended")
+}
+
+// Errors of the user's own, and hooks and callbacks that call back.
+func TestUsersCodeMayCallBackFromEverywhere(t *testing.T) {
+	var r *rig
+	touch := func() {
+		r.Find("c")
+		for range r.Submissions() {
+			r.Metrics()
+		}
+	}
+	r = rigOf(t, func(_ *rig, c *jobpoll.Config) {
+		c.Hooks.Submitted = func(jobpoll.SubmitEvent) { touch() }
+		c.Routes[0].Reconciler = lookUpFunc(func(context.Context, jobpoll.Lost) (jobpoll.Finding, error) {
+			touch()
+			return jobpoll.Finding{}, reentrant{touch}
+		})
+		c.Routes[0].Stop.MaxErrors = 3
+		c.Callbacks.OnStop = func(context.Context, jobpoll.Outcome) error { touch(); return nil }
+	})
+	s := submitOf(r, "c", polltest.Order{})
+	s.Send = func(context.Context) (jobpoll.Sent, error) { touch(); return jobpoll.Sent{}, reentrant{touch} }
+	b := r.BeginSubmit(t.Context(), s)
+	r.to(5 * time.Minute)
+	_, err := submitted(t, b)
+	require.NotNil(t, err)
+	assert.Contains(t, err.Error(), "reentrant")
+	s.Job.ClientKey = "d"
+	s.Send = func(context.Context) (jobpoll.Sent, error) {
+		return jobpoll.Sent{}, &jobpoll.CheckError{Kind: jobpoll.ErrorInvalid, Err: reentrant{touch}}
+	}
+	_, e := r.Submit(t.Context(), s)
+	require.ErrorContains(t, e, "reentrant")
+	s.Job.ClientKey = "e"
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s.Send = func(ctx context.Context) (jobpoll.Sent, error) {
+		cancel(reentrant{touch})
+		_ = r.Clock.Sleep(ctx, time.Second)
+		return jobpoll.Sent{}, &jobpoll.CheckError{Kind: jobpoll.ErrorInvalid, Err: reentrant{touch}}
+	}
+	b = r.BeginSubmit(ctx, s)
+	r.Clock.Advance(time.Minute)
+	_, e = b.Result()
+	require.ErrorContains(t, e, "reentrant")
+}
+
+// reentrant is an error that calls into the Poller when it is printed.
+type reentrant struct{ call func() }
+
+func (e reentrant) Error() string { e.call(); return "reentrant" }

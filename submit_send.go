@@ -77,14 +77,17 @@ func (p *Poller) sending(work context.Context, s *submission, g grant, started f
 	}
 	now, _ := p.lock()
 	s.sentAt = now
-	late := s.callers == 0
-	if !late {
+	why := p.tooLate(s, now)
+	if why == nil && work.Err() != nil {
+		why = ErrShutdown
+	}
+	if why == nil {
 		s.route.meter.submitSent()
 	}
 	p.unlock()
-	if late || work.Err() != nil {
+	if why != nil {
 		g.giveBack()
-		p.unsent(store, s, fmt.Errorf("jobpoll: nobody waits for it any more: %w", context.Canceled))
+		p.unsent(store, s, fmt.Errorf("jobpoll: %w", why))
 		return
 	}
 	timer := p.line.clock.AfterFunc(s.route.SubmitTimeout, func() { p.sendTimedOut(s, g) })
@@ -95,6 +98,22 @@ func (p *Poller) sending(work context.Context, s *submission, g grant, started f
 		p.sendReturned(ctx, s, g, sent, err)
 	}()
 	err = p.guard(Key{Route: s.job.Route}, "Send", func() (err error) { sent, err = s.send(ctx); return err })
+}
+
+var (
+	errNobodyWaits = fmt.Errorf("nobody waits for it any more: %w", context.Canceled)
+	errPastDue     = errors.New("its Deadline has passed")
+)
+
+// tooLate says why a submission whose turn it is is not sent after all.
+func (p *Poller) tooLate(s *submission, now Stamp) error {
+	switch d := toSteady(s.job.Deadline, p.line.shift()); {
+	case s.callers == 0:
+		return errNobodyWaits
+	case d != 0 && d <= now:
+		return errPastDue
+	}
+	return nil
 }
 
 // sendOver lets those go that wait for the goroutine.
@@ -123,18 +142,19 @@ func (p *Poller) settleUnsent(ctx context.Context, s *submission, e *SubmitError
 	_ = p.writeSubmission(ctx, s, "submission that came to nothing") // else it is tried again
 	p.mu.Lock()
 	s.reply(s.job, e)
+	p.planSubmission(s, now) // what is left to do
 	p.unlock()
 	p.waker.kick()
 }
 
 // sendTimedOut gives the answer of a Send up.
 func (p *Poller) sendTimedOut(s *submission, g grant) {
-	err := fmt.Errorf("%w after %v", errTimeout, s.route.SubmitTimeout)
+	err := readError(&CheckError{Kind: ErrorTransient, Err: fmt.Errorf("%w after %v", errTimeout, s.route.SubmitTimeout)})
 	now, _ := p.lock()
 	s.cancel(errTimeout)
 	if s.state == SubmissionSending {
 		p.beginDoubt(s, err, false, now)
-		p.after = append(p.after, func() { g.done(readError(&CheckError{Kind: ErrorTransient, Err: err})) })
+		p.after = append(p.after, func() { g.done(err) })
 	}
 	p.unlock()
 	p.waker.kick()
@@ -169,7 +189,7 @@ func (p *Poller) sendReturned(work context.Context, s *submission, g grant, sent
 		now, _ := p.lock()
 		switch s.state {
 		case SubmissionSending:
-			p.beginDoubt(s, err, verdict == sendExists, now)
+			p.beginDoubt(s, read, verdict == sendExists, now)
 		case SubmissionInDoubt: // it may have gone out until now
 			s.doubt.Since = now
 		}
@@ -183,7 +203,7 @@ func (p *Poller) sendReturned(work context.Context, s *submission, g grant, sent
 
 // sendRefusedAs ends a submission that was refused, or never left.
 func (p *Poller) sendRefusedAs(work context.Context, s *submission, verdict sendVerdict, err, read error) {
-	e := &SubmitError{Job: s.job, Meaning: SubmitNotSent, Err: err}
+	e := &SubmitError{Job: s.job, Meaning: SubmitNotSent, Err: err, text: read.Error()}
 	if verdict == sendRefused {
 		e.Meaning = SubmitRefused
 		kind, hint, _ := classify(read)
@@ -246,9 +266,14 @@ func (p *Poller) takeSubmission(ctx context.Context, s *submission, f sighting) 
 	}
 	if p.store != nil {
 		if err := p.beginWrite(ctx, key); err != nil { // another write of that job hangs
-			p.beginDoubt(s, err, true, now)
-			f.sure = true
-			s.found = &f
+			p.unlock()
+			read := readError(err)
+			p.mu.Lock()
+			if p.takeable(s) {
+				f.sure = true
+				s.found = &f
+				p.beginDoubt(s, read, true, now)
+			}
 			p.unlock()
 			return err
 		}
@@ -263,20 +288,25 @@ func (p *Poller) takeSubmission(ctx context.Context, s *submission, f sighting) 
 		err := p.takeKnown(ctx, s, job, f.via, now)
 		return err
 	}
-	p.byClient[job.ClientKey] = key // nobody else takes it meanwhile
+	if k, taken := p.clientKey(job.ClientKey); taken && k != key { // by a Watch: that must not lose this one
+		job.ClientKey = ""
+	} else {
+		p.byClient[job.ClientKey] = key // nobody else takes it meanwhile
+	}
 	r := p.prepare(job, now)
 	p.setState(s, SubmissionTaken, now)
 	s.taken = job
-	var err error
+	var err, unstored error
 	if p.store != nil {
 		rec := p.encode(r)
 		p.unlock()
 		err = p.writeSubmission(ctx, s, "submitted job", rec)
+		unstored = unstoredError(job, err)
 		now, draw = p.lock()
 		p.endTaking(key)
 	}
 	p.beginSubmitted(r, &f, now, draw)
-	p.settleTaken(s, job, err, f.via, now)
+	p.settleTaken(s, job, unstored, f.via, now)
 	p.unlock()
 	p.waker.kick()
 	return err
@@ -312,8 +342,9 @@ func (p *Poller) takeKnown(ctx context.Context, s *submission, job Job, via Via,
 	}
 	p.unlock()
 	err := p.writeSubmission(ctx, s, "submitted job")
+	unstored := unstoredError(info.Job, err)
 	now, _ = p.lock()
-	p.settleTaken(s, info.Job, err, via, now)
+	p.settleTaken(s, info.Job, unstored, via, now)
 	p.unlock()
 	p.waker.kick()
 	return err
@@ -367,22 +398,27 @@ func (p *Poller) beginSubmitted(prepared *record, f *sighting, now Stamp, draw f
 
 // settleTaken tells that a submission has become a job, and forgets it once the
 // store holds that. Called under the lock.
-func (p *Poller) settleTaken(s *submission, job Job, stored error, via Via, now Stamp) {
+func (p *Poller) settleTaken(s *submission, job Job, unstored error, via Via, now Stamp) {
 	p.freeSubmitSlot(s)
 	s.route.meter.submitTaken(via)
-	var err error
-	if stored != nil {
-		err = &SubmitError{Job: job, Meaning: SubmitUnstored, Err: fmt.Errorf("jobpoll: it could not be stored: %w", stored)}
-	}
-	p.tellSubmission(s, nil, now)
-	s.reply(job, err)
+	p.tellSubmission(s, unstored, now)
+	s.reply(job, unstored)
 	if s.outcome != nil && !s.delivered { // its doubt need not be told any more
 		p.undelivered--
 	}
 	s.outcome = nil
-	if stored == nil {
+	if unstored == nil {
 		p.forget(s)
 		return
 	}
 	p.planSubmission(s, now.Add(retryBase))
+}
+
+// unstoredError is what Submit returns where the store has failed after the
+// provider took the job.
+func unstoredError(job Job, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &SubmitError{Job: job, Meaning: SubmitUnstored, Err: fmt.Errorf("jobpoll: it could not be stored: %w", err)}
 }

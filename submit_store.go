@@ -211,10 +211,15 @@ func (p *Poller) restoreSubmission(rec Record) error {
 		}
 		p.holdSubmitSlot(s)
 	default:
-		p.beginDoubt(s, errInterrupted, false, now)
+		p.beginDoubt(s, readError(errInterrupted), false, now)
 		// The process may have gone on sending for as long as it was given.
 		if rt := s.route; rt != nil {
 			s.doubt.Since = min(s.sentAt.Add(rt.SubmitTimeout), now)
+		}
+	}
+	for _, e := range p.early.list {
+		if n := &e.n; !e.gone && n.ClientKey == client {
+			p.sightSubmission(n)
 		}
 	}
 	p.planSubmission(s, now)

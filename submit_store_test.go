@@ -477,3 +477,17 @@ func TestSubmissionsAndRunsThatComeAndGo(t *testing.T) {
 		require.NotErrorIs(t, results[30*time.Second], jobpoll.ErrNotSent)
 	})
 }
+
+// A notice that came while the process was being lost is worth as much after it.
+func TestAStoredNoticeAdoptsAStoredSubmission(t *testing.T) {
+	store := newShakyStore(nil)
+	r := onStore(t, store, nil, nil)
+	r.BeginSubmit(t.Context(), submitOf(r, "c", polltest.Order{Answer: "hang", Lost: true}))
+	require.NoError(t, r.notify(jobpoll.Notice{Key: key("R-c"), ClientKey: "c", Trust: jobpoll.TrustAuthoritative, Report: jobpoll.Report{State: jobpoll.StateSucceeded}}))
+	next := onStore(t, crash(t, store.MemoryStore), r, nil)
+	next.Clock.Settle()
+	o := next.ended("R-c", jobpoll.ReasonSucceeded)
+	assert.Equal(t, "c", o.Job.ClientKey)
+	assert.Equal(t, jobpoll.ViaWebhook, o.Via)
+	assert.Empty(t, next.looks("R-c"))
+}

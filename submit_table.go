@@ -60,7 +60,7 @@ type submission struct {
 	taken    Job          // it came to this
 	returned bool         // Send has
 	doubt    doubt
-	cause    error     // of the doubt
+	cause    error     // of the doubt, as readError gives it
 	found    *sighting // a notice has named an id
 	slotHeld bool      // a job slot of the budget is taken for it
 	slotEnds Stamp
@@ -149,7 +149,7 @@ func (p *Poller) newSubmission(job Job, now Stamp) *submission {
 	s.job.SubmittedAt = noTime
 	if old := p.submits.get(job.ClientKey); old != nil { // it came to nothing
 		s.rev = old.rev
-		p.forget(old)
+		p.unlist(old)
 	}
 	p.submits.add(s)
 	p.setState(s, SubmissionWaiting, now)
@@ -158,6 +158,11 @@ func (p *Poller) newSubmission(job Job, now Stamp) *submission {
 
 // forget drops a submission, and what it has not told. Called under the lock.
 func (p *Poller) forget(s *submission) {
+	p.unlist(s)
+	p.nothingLeft()
+}
+
+func (p *Poller) unlist(s *submission) {
 	if !p.submits.is(s) {
 		return
 	}
@@ -211,5 +216,37 @@ func (p *Poller) freeSubmitSlot(s *submission) {
 	if s.slotHeld {
 		s.slotHeld = false
 		p.giveJobSlot(s.route.budget)
+	}
+}
+
+// mayBe reports whether a job that somebody watches under the submission's
+// ClientKey may be what has come of it.
+func (s *submission) mayBe(k Key) bool {
+	switch s.state {
+	case SubmissionWaiting, SubmissionSending:
+		return false
+	case SubmissionTaken:
+		return s.taken.Key() == k
+	}
+	return s.job.Route == k.Route
+}
+
+// submitsLeft is how many submissions have not come to an end that was told. Called
+// under the lock.
+func (p *Poller) submitsLeft() int {
+	n := 0
+	p.submits.all(func(s *submission) {
+		if s.state != SubmissionTaken && (s.state != SubmissionAmbiguous || !s.delivered) {
+			n++
+		}
+	})
+	return n
+}
+
+// nothingLeft lets those go who wait for the last job, if that is it. Called under
+// the lock.
+func (p *Poller) nothingLeft() {
+	if len(p.drains) > 0 && p.jobs.Len() == 0 && p.submitsLeft() == 0 {
+		p.drained(nil)
 	}
 }

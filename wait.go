@@ -80,8 +80,8 @@ func (p *Poller) leaveWait(k Key, w *endWaiter, why error) {
 	}
 }
 
-// Drain waits until no job is watched any more and every end has been taken by
-// OnStop: for programs that are done when their jobs are. Jobs that are added
+// Drain waits until no job is watched or submitted any more and every end has been
+// taken by OnStop (an ambiguous submission has ended): for programs that are done when their jobs are. Jobs that are added
 // meanwhile are waited for too. It returns an error when ctx ends first, or Run
 // (ErrShutdown).
 func (p *Poller) Drain(ctx context.Context) error {
@@ -91,7 +91,7 @@ func (p *Poller) Drain(ctx context.Context) error {
 		p.mu.Unlock()
 		return fmt.Errorf("jobpoll: Drain: %w", err)
 	}
-	left := p.jobs.Len()
+	left := p.jobs.Len() + p.submitsLeft()
 	if left > 0 {
 		p.drains = append(p.drains, w)
 	}
@@ -117,7 +117,7 @@ func (p *Poller) Drain(ctx context.Context) error {
 		p.mu.Unlock()
 	}
 	p.mu.Lock()
-	left = p.jobs.Len()
+	left = p.jobs.Len() + p.submitsLeft()
 	p.mu.Unlock()
 	return fmt.Errorf("jobpoll: Drain: %d jobs are left: %w", left, w.err)
 }

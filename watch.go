@@ -163,6 +163,9 @@ func (p *Poller) lookUp(key Key, job Job, w *endWaiter) (o *Outcome, known bool,
 		if other, taken := p.clientKey(job.ClientKey); taken && other != key {
 			return nil, false, fmt.Errorf("jobpoll: %s: ClientKey %q: %w (%s)", key, clip(job.ClientKey, 64), ErrDuplicateKey, other)
 		}
+		if s := p.submits.get(job.ClientKey); s != nil && !s.mayBe(key) {
+			return nil, false, fmt.Errorf("jobpoll: %s: ClientKey %q: %w (a submission that is %s)", key, clip(job.ClientKey, 64), ErrDuplicateKey, s.state)
+		}
 	}
 	return nil, false, nil
 }

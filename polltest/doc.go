@@ -21,6 +21,10 @@
 //		require.Equal(t, jobpoll.ReasonSucceeded, out.Reason)
 //	}
 //
+// A submission is tested alike: Provider.Send takes it as the test says, also so
+// that the answer is lost, Provider.Finder looks it up, and Harness.BeginSubmit
+// waits for it without holding up the clock.
+//
 // There is nothing to sleep for and nothing to retry: Advance returns when
 // everything that it set off is done.
 //

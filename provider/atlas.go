@@ -215,7 +215,7 @@ func (a *Atlas) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Repor
 	ans, err := a.c.Post(ctx, Request{URL: url, Header: o.Header, Body: body}, &v)
 	if err = forgive(err, v.readable()); err == nil {
 		if err = v.refusal(&ans); err != nil && !v.refused() {
-			err = ambiguous(err, ErrAmbiguous)
+			err = marked(err, ErrAmbiguous)
 		}
 	}
 	if err != nil {

@@ -15,10 +15,11 @@ import (
 // Errors of Submit, for errors.Is.
 var (
 	// ErrAmbiguous is matched where the provider may have taken the job though no
-	// id is known: the answer was lost, or broken, or is a 5xx or a redirect. To
-	// submit again may be to buy it twice. An error that does not match it is
-	// sure: nothing was bought.
-	ErrAmbiguous = errors.New("jobpoll: the submission may have been taken")
+	// id is known: the answer was lost, or broken, or is a 5xx, a 409 or a redirect.
+	// To submit again may be to buy it twice. An error that does not match it is
+	// sure: nothing was bought. It is jobpoll.ErrAmbiguous, by which Poller.Submit
+	// knows it, as it knows jobpoll.ErrNotSent of what never left.
+	ErrAmbiguous = jobpoll.ErrAmbiguous
 	// ErrNoID is matched where an answer of success names no id. It is
 	// ErrAmbiguous too. There is nothing to look at: an id of one's own is none
 	// of the provider's.
@@ -51,10 +52,28 @@ func (c *Client) Post(ctx context.Context, r Request, into any) (Answer, error) 
 		r.Body = struct{}{}
 	}
 	ans, sent, err := c.do(ctx, &r, into)
-	if err != nil && sent && (ans.Status < 400 || ans.Status > 499 || ans.Status == http.StatusRequestTimeout) {
-		err = ambiguous(err, ErrAmbiguous)
+	switch {
+	case err == nil:
+	case !sent:
+		err = marked(err, jobpoll.ErrNotSent)
+	case ans.Status < 400 || ans.Status > 499 || ans.Status == http.StatusRequestTimeout || ans.Status == http.StatusConflict:
+		err = marked(err, ErrAmbiguous)
 	}
 	return ans, err
+}
+
+// Submitter is what the adapters of this package are besides a jobpoll.Checker.
+type Submitter interface {
+	Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report, error)
+}
+
+// Send makes the Send of a jobpoll.Submission of an order: one POST. Put the same
+// Profile into the Submission's Job as the order's Model has.
+func Send(s Submitter, o Order) func(context.Context) (jobpoll.Sent, error) {
+	return func(ctx context.Context) (jobpoll.Sent, error) {
+		job, rep, err := s.Submit(ctx, o)
+		return jobpoll.Sent{ID: job.ID, Ref: job.Ref, Report: rep, SubmittedAt: job.SubmittedAt}, err
+	}
 }
 
 // ready says what keeps an order from being sent.
@@ -70,7 +89,7 @@ func (o *Order) ready() error {
 // empty id is an error that matches ErrNoID and ErrAmbiguous.
 func (c *Client) Taken(ans Answer, o Order, id, ref string) (jobpoll.Job, error) {
 	if id == "" {
-		return jobpoll.Job{}, ambiguous(ans.Errorf(jobpoll.ErrorTransient, "look for it at the provider before you submit it again"), ErrNoID, ErrAmbiguous)
+		return jobpoll.Job{}, marked(ans.Errorf(jobpoll.ErrorTransient, "look for it at the provider before you submit it again"), ErrNoID, ErrAmbiguous)
 	}
 	now := c.Now()
 	job := jobpoll.Job{ID: id, Ref: ref, Profile: o.Model, SubmittedAt: now}
@@ -80,15 +99,15 @@ func (c *Client) Taken(ans Answer, o Order, id, ref string) (jobpoll.Job, error)
 	return job, nil
 }
 
-// ambiguous adds to the cause of a CheckError what it matches.
-func ambiguous(err error, also ...error) error {
+// marked adds to the cause of a CheckError what it matches.
+func marked(err error, also ...error) error {
 	var ce *jobpoll.CheckError
 	if !errors.As(err, &ce) {
 		return errors.Join(append(also, err)...)
 	}
-	marked := *ce
-	marked.Err = &matching{also: also, err: ce.Err}
-	return &marked
+	more := *ce
+	more.Err = &matching{also: also, err: ce.Err}
+	return &more
 }
 
 // matching is an error that matches others besides its own.
