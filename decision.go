@@ -17,7 +17,8 @@ type Input struct {
 	// Webhook is what is known of the webhooks of the job's route; nil: nothing.
 	Webhook *WebhookOutlook
 	// Price is how many times dearer than usual a look is now: gaps grow by
-	// its square root. 1 or less, NaN, and infinity: as usual.
+	// its square root, those of a learned Plan up to a price of 256. 1 or less,
+	// NaN, and infinity: as usual.
 	Price float64
 	// Now is the instant of the decision; Rand a random number in [0, 1),
 	// used for jitter only (0.5 is none; out of range counts as 0.5).

@@ -78,8 +78,10 @@ func (l *Learner) Observe(s Sample) {
 // Plan gives the best schedule for what is known of a profile, at the PollCost
 // and within the MaxDelay of the Schedule; nil while neither the profile nor
 // its family has seen 5 jobs end, and then the Schedule's own delays hold. It is
-// made anew when about a tenth more was seen since, which takes some hundred
-// microseconds, so ask once a job ends rather than before each look.
+// made anew when about a tenth more was seen since, which takes up to a
+// millisecond, so ask each time a job has ended, rather than before each look.
+// Drift, and whether an estimate or the start of running tells the end better,
+// are judged by the plans made so far.
 func (l *Learner) Plan(family, profile string, s Schedule) *Plan {
 	set := l.table.Plan(family, profile, durations.Terms{Cost: s.pollCost().Seconds(), MaxDelay: max(s.MaxDelay, 0).Seconds()})
 	if set == nil {

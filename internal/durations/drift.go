@@ -41,7 +41,7 @@ func (s *series) reset() {
 	n := min(max(int(s.rise), fast), len(s.recent))
 	n = copy(s.recent, s.recent[len(s.recent)-n:])
 	s.recent = s.recent[:n]
-	s.slow, s.drift, s.rise, s.fitted = histogram{}, 0, 0, curve{}
+	s.slow, s.drift, s.rise, s.fitted = histogram{}, 0, 0, curve[float32]{}
 	s.resets++
 }
 

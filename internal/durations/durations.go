@@ -100,20 +100,34 @@ func (t *Table) Learn(s Sample) {
 }
 
 // Plan gives the plan of a profile for the terms; nil while too little is known.
-// It is made anew when enough was seen since the last one.
+// It is made anew when about a tenth more was seen since the last one, on the
+// caller's time: others are not held up.
 func (t *Table) Plan(family, profile string, terms Terms) *plan.Set {
-	key := name{bounded(family), bounded(profile)}
+	key, parent := name{bounded(family), bounded(profile)}, name{family: bounded(family)}
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	parent := t.families.find(name{family: key.family})
-	r := t.profiles.find(key)
-	if r == nil {
-		if r = parent; r == nil {
+	r, p := t.profiles.find(key), t.families.find(parent)
+	if r == nil { // never seen: it goes by its family
+		r, p = p, nil
+	}
+	if r == nil || r.current(terms) {
+		defer t.mu.Unlock()
+		if r == nil {
 			return nil
 		}
-		parent = nil
+		return r.made
 	}
-	return r.plan(parent, terms)
+	mine, other := r.clone(), p.clone()
+	t.mu.Unlock()
+
+	set := mine.plan(other, terms)
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r.adopt(mine)
+	if p != nil {
+		p.adopt(other)
+	}
+	return set
 }
 
 // Len returns how many profiles the table holds.
@@ -125,36 +139,48 @@ func (t *Table) Len() int {
 
 // Lookup returns what is known of one profile. It does not count as a use.
 func (t *Table) Lookup(family, profile string) (Profile, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	r := t.profiles.find(name{bounded(family), bounded(profile)})
-	if r == nil {
-		return Profile{}, false
-	}
-	return r.summary(), true
+	return t.lookup(name{bounded(family), bounded(profile)})
 }
 
-// Profiles goes over all profiles, sorted by family and profile, as they were
-// when the iteration began. The body may call the Table.
+func (t *Table) lookup(key name) (Profile, bool) {
+	t.mu.Lock()
+	r := t.profiles.find(key)
+	if r == nil {
+		t.mu.Unlock()
+		return Profile{}, false
+	}
+	mine := r.clone()
+	t.mu.Unlock()
+
+	p := mine.summary()
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r.adopt(mine)
+	return p, true
+}
+
+// Profiles goes over all profiles that there were when the iteration began,
+// sorted by family and profile. The body may call the Table.
 func (t *Table) Profiles() iter.Seq[Profile] {
 	return func(yield func(Profile) bool) {
-		for _, p := range t.snapshot() {
-			if !yield(p) {
+		for _, key := range t.names() {
+			if p, ok := t.lookup(key); ok && !yield(p) {
 				return
 			}
 		}
 	}
 }
 
-func (t *Table) snapshot() []Profile {
+func (t *Table) names() []name {
 	t.mu.Lock()
-	all := make([]Profile, 0, t.profiles.used.Len())
-	for e := t.profiles.used.Front(); e != nil; e = e.Next() {
-		all = append(all, e.Value.(*row).summary())
+	all := make([]name, 0, len(t.profiles.rows))
+	for key := range t.profiles.rows {
+		all = append(all, key)
 	}
 	t.mu.Unlock()
-	slices.SortFunc(all, func(a, b Profile) int {
-		return cmp.Or(cmp.Compare(a.Family, b.Family), cmp.Compare(a.Profile, b.Profile))
+	slices.SortFunc(all, func(a, b name) int {
+		return cmp.Or(cmp.Compare(a.family, b.family), cmp.Compare(a.profile, b.profile))
 	})
 	return all
 }

@@ -4,7 +4,7 @@ import "math"
 
 // basis is what is believed before anything was seen.
 type basis struct {
-	family   *curve
+	family   *curve[float32]
 	mean, sd float64 // of the logarithm of what was seen; a zero sd: not known yet
 }
 
@@ -80,7 +80,7 @@ func (f *fitter) blend(b *basis) {
 // covers by weight/m; that is summed as differences, so a span costs no more
 // for covering much.
 func (f *fitter) step() {
-	c := curve{f.ages[:f.n], f.alive[:f.n]}
+	c := curve[float64]{f.ages[:f.n], f.alive[:f.n]}
 	clear(f.coef[:f.n+1])
 	clear(f.tmp[:f.n])
 	for _, v := range f.spans {
@@ -123,7 +123,7 @@ func (f *fitter) step() {
 }
 
 // locate gives the cell of x and the part of the cell below x.
-func (f *fitter) locate(c *curve, x float64) (int, float64) {
+func (f *fitter) locate(c *curve[float64], x float64) (int, float64) {
 	last := f.n - 1
 	if x >= f.ages[last] {
 		return last, 1 - f.ages[last]/max(x, 1e-9)

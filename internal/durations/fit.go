@@ -42,7 +42,7 @@ var fitters = sync.Pool{New: func() any { return new(fitter) }}
 
 // fit finds the distribution that the spans come from, blended with a wide
 // prior and the family's by how much is known, and keeps it.
-func (s *series) fit(prior *curve) (ages, alive []float64) {
+func (s *series) fit(prior *curve[float32]) (ages, alive []float32) {
 	f := fitters.Get().(*fitter)
 	defer fitters.Put(f)
 	f.load(s)
@@ -58,7 +58,7 @@ func (s *series) fit(prior *curve) (ages, alive []float64) {
 	f.smooth(b.sd)
 	f.blend(&b)
 	f.clean()
-	s.fitted = curve{append([]float64(nil), f.ages[:f.n]...), append([]float64(nil), f.alive[:f.n]...)}
+	s.fitted = curve[float32]{narrow(f.ages[:f.n]), narrow(f.alive[:f.n])}
 	s.since = 0
 	return s.fitted.ages, s.fitted.alive
 }
@@ -84,4 +84,12 @@ func (f *fitter) load(s *series) {
 		f.spans = append(f.spans, weighted{left, edge(bin), float64(m)})
 		f.weight += float64(m)
 	}
+}
+
+func narrow(v []float64) []float32 {
+	out := make([]float32, len(v))
+	for i, x := range v {
+		out[i] = float32(x)
+	}
+	return out
 }

@@ -98,7 +98,7 @@ func (f *fitter) survive() {
 
 // center gives mean and deviation of the logarithm, by the quartiles.
 func (f *fitter) center() (mean, sd float64) {
-	c := curve{f.ages[:f.n], f.alive[:f.n]}
+	c := curve[float64]{f.ages[:f.n], f.alive[:f.n]}
 	q := func(p float64) float64 { return math.Log(max(c.quantile(p), 1e-3)) }
 	return q(0.5), max((q(0.75)-q(0.25))/1.349, 1e-4)
 }

@@ -77,7 +77,7 @@ func (h *histogram) decay(by float32) {
 
 // add spreads weight over a span, in proportion to a density: one step of
 // expectation maximisation. Without one the density is that of the bins.
-func (h *histogram) add(s span, weight float64, density *curve) {
+func (h *histogram) add(s span, weight float64, density *curve[float32]) {
 	hi := float64(s.hi)
 	if s.censored() {
 		hi = Max.Seconds()

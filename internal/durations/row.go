@@ -2,6 +2,7 @@ package durations
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/jobpoll/jobpoll/internal/plan"
@@ -24,6 +25,7 @@ type row struct {
 	made  *plan.Set // the latest plan
 	terms Terms     // that it was made for
 	since int       // what was seen since
+	taken int       // since, when this was cloned
 }
 
 // guess is the errors of one kind of estimate: the actual over the told time
@@ -88,13 +90,16 @@ func lead(sum *float32, mine, other float64) {
 	*sum = *sum*forget + float32(math.Log(max(mine, least)/max(other, least)))
 }
 
-// plan gives the plan of a row; parent is its family, if any.
+// current reports whether the latest plan still holds.
+func (r *row) current(terms Terms) bool {
+	return r.made != nil && r.terms == terms && r.since < max(1, int(r.age.weight()/10))
+}
+
+// plan makes the plan of a row; parent is its family, if any. What the
+// comparisons go by is fitted here too.
 func (r *row) plan(parent *row, terms Terms) *plan.Set {
-	if r.made != nil && r.terms == terms && r.since < max(1, int(r.age.weight()/10)) {
-		return r.made
-	}
 	known := r.age.count
-	var prior *curve
+	var prior *curve[float32]
 	if parent != nil {
 		known = max(known, parent.age.count)
 		prior = parent.age.curve(nil)
@@ -107,9 +112,10 @@ func (r *row) plan(parent *row, terms Terms) *plan.Set {
 	if set.Age == nil {
 		return nil
 	}
-	if r.running.count >= Enough && r.runs > ahead {
-		ages, alive := r.running.fit(nil)
-		set.Running = plan.Build(ages, alive, terms.Cost, terms.MaxDelay)
+	if r.running.count >= Enough {
+		if c := r.running.curve(nil); r.runs > ahead {
+			set.Running = plan.Build(c.ages, c.alive, terms.Cost, terms.MaxDelay)
+		}
 	}
 	set.Told, set.Moved = r.told.plan(terms), r.moved.plan(terms)
 	r.made, r.terms, r.since = set, terms, 0
@@ -120,11 +126,39 @@ func (g *guess) plan(terms Terms) plan.Guess {
 	if g.errors.count < Enough {
 		return plan.Guess{}
 	}
+	c := g.errors.curve(nil)
 	if g.lead < -ahead {
 		return plan.Guess{Worse: true}
 	}
-	ages, alive := g.errors.fit(nil)
-	return plan.Guess{Errors: plan.BuildGuess(ages, alive, terms.Cost)}
+	return plan.Guess{Errors: plan.BuildGuess(c.ages, c.alive, terms.Cost)}
+}
+
+// clone gives a copy that can be worked on without the lock of the table.
+func (r *row) clone() *row {
+	if r == nil {
+		return nil
+	}
+	c := *r
+	for _, s := range c.parts() {
+		s.recent = slices.Clone(s.recent)
+		s.slow.mass = slices.Clone(s.slow.mass)
+		s.taken = s.since
+	}
+	c.taken = c.since
+	return &c
+}
+
+// adopt takes over what was worked out on a clone.
+func (r *row) adopt(c *row) {
+	if c.made != r.made {
+		r.made, r.terms, r.since = c.made, c.terms, max(r.since-c.taken, 0)
+	}
+	from := c.parts()
+	for i, s := range r.parts() {
+		if o := from[i]; o.since == 0 && o.taken > 0 && s.resets == o.resets {
+			s.fitted, s.since = o.fitted, max(s.since-o.taken, 0)
+		}
+	}
 }
 
 func (r *row) summary() Profile {

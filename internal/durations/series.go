@@ -21,8 +21,9 @@ type series struct {
 	rise   uint32  // for how many jobs it has been above zero
 	resets uint32  // how often it has struck
 
-	fitted curve // the latest fit
-	since  int   // what was seen since
+	fitted curve[float32] // the latest fit
+	since  int            // what was seen since
+	taken  int            // since, when this was cloned
 }
 
 var fade = math.Exp(-1.0 / memory)
@@ -50,7 +51,7 @@ func (s *series) weight() float64 {
 }
 
 // curve is the distribution as of the latest tenth of what is known.
-func (s *series) curve(prior *curve) *curve {
+func (s *series) curve(prior *curve[float32]) *curve[float32] {
 	if s.count == 0 {
 		return nil
 	}
@@ -61,12 +62,12 @@ func (s *series) curve(prior *curve) *curve {
 }
 
 // chance is the part of those that take longer than after which end within
-// the span; negative while too little is known.
+// the span, by the latest fit; negative while too little is known.
 func (s *series) chance(v span, after float64) float64 {
-	if s.count < Enough {
+	if s.count < Enough || s.fitted.empty() {
 		return -1
 	}
-	c := s.curve(nil)
+	c := &s.fitted
 	if v.lo == v.hi { // about there
 		v.lo, v.hi = v.lo*0.98, v.hi*1.02
 	}

@@ -11,6 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func floats(v []float64) []float32 {
+	out := make([]float32, len(v))
+	for i, x := range v {
+		out[i] = float32(x)
+	}
+	return out
+}
+
 // lawOf makes a survival curve of n ages, by random drops.
 func lawOf(r *rand.Rand, n int) (ages, alive []float64) {
 	ages, alive = make([]float64, n), make([]float64, n)
@@ -69,7 +77,7 @@ func exponential(mean, cost, maxDelay float64) *Table {
 		x := mean * 8 * float64(i) / 249
 		ages, alive = append(ages, x), append(alive, math.Exp(-x/mean))
 	}
-	return Build(ages, alive, cost, maxDelay)
+	return Build(floats(ages), floats(alive), cost, maxDelay)
 }
 
 func TestMemorylessJobsAreLookedAtEvenly(t *testing.T) {
@@ -93,7 +101,7 @@ func TestLooksIncreaseFromAnyAgeAtAnyPrice(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		ages, alive := lawOf(r, 2+r.IntN(250))
 		cost := math.Exp(r.NormFloat64() * 3)
-		table := Build(ages, alive, cost, []float64{0, 1, 30}[r.IntN(3)])
+		table := Build(floats(ages), floats(alive), cost, []float64{0, 1, 30}[r.IntN(3)])
 		require.NotNil(t, table)
 		require.True(t, table.Valid())
 		last := ages[len(ages)-1]
@@ -133,7 +141,7 @@ func TestMaxDelayHoldsButForOneInAHundred(t *testing.T) {
 
 	// Nothing ends before 100 s: that is no time to look.
 	ages, alive := []float64{0, 50, 100, 110, 120, 200}, []float64{1, 1, 1, 0.5, 0, 0}
-	late := Build(ages, alive, 1, 5)
+	late := Build(floats(ages), floats(alive), 1, 5)
 	next, _ = late.Look(0, 1)
 	assert.Greater(t, next, 90.0)
 }
@@ -155,7 +163,7 @@ func TestWorthIsTheDelayThatHasAccrued(t *testing.T) {
 		require.LessOrEqual(t, w, float64(s))
 		prev = w
 	}
-	done := Build([]float64{0, 1, 2}, []float64{1, 0, 0}, 1, 0)
+	done := Build([]float32{0, 1, 2}, []float32{1, 0, 0}, 1, 0)
 	assert.Greater(t, done.Worth(100, 110), 0.0, "longer than anything seen")
 }
 
@@ -179,9 +187,9 @@ func TestNoTableOfWhatIsNoDistribution(t *testing.T) {
 		"unequal lengths": {[]float64{0, 1}, []float64{1}, 1, 0},
 		"too close":       {[]float64{0, 1e9, 1e9 + 1e-3}, []float64{1, 1, 0}, 1, 0},
 	} {
-		assert.Nil(t, Build(v.ages, v.alive, v.cost, v.maxDelay), name)
+		assert.Nil(t, Build(floats(v.ages), floats(v.alive), v.cost, v.maxDelay), name)
 	}
-	assert.NotNil(t, Build([]float64{0, 1}, []float64{1, 0}, 1, nan), "no latency to keep")
+	assert.NotNil(t, Build([]float32{0, 1}, []float32{1, 0}, 1, nan), "no latency to keep")
 }
 
 func TestADamagedTableIsNotValid(t *testing.T) {
@@ -218,7 +226,7 @@ func TestAnEstimateIsPlannedInItsOwnScale(t *testing.T) {
 		x := 0.9 + 0.4*float64(i)/199
 		ages, alive = append(ages, x*Unit), append(alive, 1-float64(i)/199)
 	}
-	g := Guess{Errors: BuildGuess(ages, alive, 2)}
+	g := Guess{Errors: BuildGuess(floats(ages), floats(alive), 2)}
 	for _, left := range []float64{0.01, 5, 30, 120, 900, 1e5} {
 		delay, gap := g.Look(left, 1)
 		assert.True(t, delay >= 0.9*left*0.5 && delay < 1.5*left+1, "%v after %v", delay, left)
@@ -239,7 +247,7 @@ func BenchmarkBuild(b *testing.B) {
 	ages, alive := lawOf(rand.New(rand.NewPCG(1, 1)), 160)
 	b.ReportAllocs()
 	for b.Loop() {
-		Build(ages, alive, 2, 0)
+		Build(floats(ages), floats(alive), 2, 0)
 	}
 }
 

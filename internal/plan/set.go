@@ -42,7 +42,7 @@ func (g *Guess) Look(left, price float64) (delay, gap float64) {
 const guessScale = 32
 
 // BuildGuess makes the table of an estimate; ages are in Units of what was told.
-func BuildGuess(ages, alive []float64, cost float64) *Table {
+func BuildGuess(ages, alive []float32, cost float64) *Table {
 	return Build(ages, alive, cost/guessScale, 0)
 }
 

@@ -47,26 +47,21 @@ type Table struct {
 
 // Build solves a distribution: alive[i] is the chance to take longer than
 // ages[i]. ages must rise strictly from zero, at most MaxAges of them, and
-// alive must not rise. It gives nil for anything else, and for a cost that is
+// alive must not rise. The Table keeps both. It gives nil for anything else, and for a cost that is
 // no positive number.
-func Build(ages, alive []float64, cost, maxDelay float64) *Table {
+func Build(ages, alive []float32, cost, maxDelay float64) *Table {
 	n := len(ages)
 	if n < 2 || n > MaxAges || len(alive) != n || !(cost > 0) || math.IsInf(cost, 0) || !proper(ages, alive) {
 		return nil
 	}
-	t := &Table{Cost: cost, Ages: narrow(ages), Alive: narrow(alive)}
+	t := &Table{Cost: cost, Ages: ages, Alive: alive}
 	if maxDelay > 0 {
 		t.MaxDelay = maxDelay
-	}
-	for i := 1; i < n; i++ {
-		if t.Ages[i] <= t.Ages[i-1] {
-			return nil // too close to be told apart
-		}
 	}
 	t.Area = make([]float32, n)
 	area := 0.0
 	for i := 1; i < n; i++ {
-		area += (alive[i-1] + alive[i]) / 2 * (ages[i] - ages[i-1])
+		area += float64((alive[i-1] + alive[i]) / 2 * (ages[i] - ages[i-1]))
 		t.Area[i] = float32(area)
 	}
 	w := workshops.Get().(*workshop)
@@ -75,7 +70,7 @@ func Build(ages, alive []float64, cost, maxDelay float64) *Table {
 	flat := make([]uint16, Levels*n)
 	for level := range Levels {
 		c := cost * float64(uint(1)<<(2*level))
-		w.solver.Solve(w.ages, w.alive, c, c+2*math.Sqrt(c*ages[n-1]), w.next)
+		w.solver.Solve(w.ages, w.alive, c, c+2*math.Sqrt(c*float64(ages[n-1])), w.next)
 		t.Next[level], flat = flat[:n:n], flat[n:]
 		for i := range n {
 			t.Next[level][i] = w.next[i*fine]
@@ -94,28 +89,29 @@ type workshop struct {
 var workshops = sync.Pool{New: func() any { return new(workshop) }}
 
 // cut lists the ages and the steps between them.
-func (w *workshop) cut(ages, alive []float64) {
+func (w *workshop) cut(ages, alive []float32) {
 	n := (len(ages)-1)*fine + 1
 	if cap(w.ages) < n {
 		w.ages, w.alive, w.next = make([]float64, n), make([]float64, n), make([]uint16, n)
 	}
 	w.ages, w.alive, w.next = w.ages[:n], w.alive[:n], w.next[:n]
 	for i := range len(ages) - 1 {
+		a, s := float64(ages[i]), float64(alive[i])
+		age, drop := float64(ages[i+1])-a, float64(alive[i+1])-s
 		for j := range fine {
 			part := float64(j) / fine
-			w.ages[i*fine+j] = ages[i] + part*(ages[i+1]-ages[i])
-			w.alive[i*fine+j] = alive[i] + part*(alive[i+1]-alive[i])
+			w.ages[i*fine+j], w.alive[i*fine+j] = a+part*age, s+part*drop
 		}
 	}
-	w.ages[n-1], w.alive[n-1] = ages[len(ages)-1], alive[len(ages)-1]
+	w.ages[n-1], w.alive[n-1] = float64(ages[len(ages)-1]), float64(alive[len(alive)-1])
 }
 
-func proper(ages, alive []float64) bool {
+func proper(ages, alive []float32) bool {
 	if ages[0] != 0 {
 		return false
 	}
 	for i := range ages {
-		if !(alive[i] >= 0 && alive[i] <= 1) || math.IsInf(ages[i], 0) {
+		if !(alive[i] >= 0 && alive[i] <= 1) || math.IsInf(float64(ages[i]), 0) {
 			return false
 		}
 		if i > 0 && !(ages[i] > ages[i-1] && alive[i] <= alive[i-1]) {
@@ -123,14 +119,6 @@ func proper(ages, alive []float64) bool {
 		}
 	}
 	return true
-}
-
-func narrow(v []float64) []float32 {
-	out := make([]float32, len(v))
-	for i, x := range v {
-		out[i] = float32(x)
-	}
-	return out
 }
 
 // Valid reports whether a Table that was read from outside can be used.
