@@ -169,8 +169,11 @@ func (p *Poller) recallSubmission(ctx context.Context, client string) (*Job, err
 		p.storeFailed(opGet, "submission", err)
 		return nil, err
 	}
-	if v.State == SubmissionTaken {
+	switch v.State {
+	case SubmissionTaken:
 		return &v.Job, nil
+	case SubmissionWaiting:
+		return nil, nil // an Intent: this is the call that it waits for
 	}
 	return nil, p.restoreSubmission(rec)
 }

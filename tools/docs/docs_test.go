@@ -64,9 +64,9 @@ func blocks(t *testing.T) []fenced {
 var importPaths = map[string]string{
 	"jobpoll": repo.Module, "polltest": repo.Module + "/polltest", "loopback": repo.Module + "/polltest/loopback",
 	"provider": repo.Module + "/provider", "webhook": repo.Module + "/webhook", "sign": repo.Module + "/polltest/sign",
-	"backoff": "github.com/cenkalti/backoff/v4",
+	"sqlstore": repo.Module + "/sqlstore", "backoff": "github.com/cenkalti/backoff/v4",
 	"require": "github.com/stretchr/testify/require", "context": "context", "errors": "errors", "expvar": "expvar", "fmt": "fmt",
-	"http": "net/http", "json": "encoding/json", "log": "log", "os": "os", "rand": "math/rand/v2", "signal": "os/signal", "slog": "log/slog",
+	"http": "net/http", "json": "encoding/json", "log": "log", "os": "os", "rand": "math/rand/v2", "sql": "database/sql", "signal": "os/signal", "slog": "log/slog",
 	"strings": "strings", "synctest": "testing/synctest", "syscall": "syscall", "testing": "testing", "time": "time",
 }
 

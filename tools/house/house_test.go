@@ -103,12 +103,14 @@ func TestTheRootModuleRequiresLittle(t *testing.T) {
 func layer(dir string) int {
 	first, rest, _ := strings.Cut(dir, "/")
 	switch {
-	case dir == "internal/sdkcheck", strings.HasPrefix(dir, "internal/webhookcheck"):
+	case dir == "internal/sdkcheck", dir == "internal/sqltest", strings.HasPrefix(dir, "internal/webhookcheck"):
 		return 4
 	case dir == "internal/plan":
 		return -1 // what durations plans with
 	case strings.HasPrefix(dir, "internal/sim/"):
 		return 5 // a program on the simulator
+	case dir == "internal/sqltest/crash":
+		return 5
 	case first == "internal" && (rest == "sim" || rest == "bench" || strings.HasPrefix(rest, "sim/") || strings.HasPrefix(rest, "bench/")):
 		return 4
 	case dir == "internal/records": // plain memory, which other internals are made of
