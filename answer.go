@@ -61,7 +61,7 @@ func (rep *Report) needsFetch(rt *route) bool {
 // fetchNext makes the call for the output the next one of a record.
 func (p *Poller) fetchNext(r *record, done Report, at Stamp, cause Cause, now Stamp) {
 	if r.success == nil {
-		p.endTold(r, cause == CauseNotice || r.cause == CauseNotice, now)
+		p.endTold(r, &done, cause == CauseNotice || r.cause == CauseNotice, now)
 	}
 	r.success, r.succeeded, r.next = &done, now, callFetch
 	if streak := r.track.Errors; streak > 0 {

@@ -2,6 +2,7 @@ package jobpoll
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -22,7 +23,8 @@ type coverage struct {
 type coveredEnd struct {
 	covered bool
 	id      string
-	at      Stamp
+	at      Stamp // when it was known
+	ended   Stamp // when the job ended, as far as that is known
 }
 
 // noticeGrace is how much slower than a look a notice may be before the end
@@ -57,15 +59,21 @@ func (c *coverage) add(e coveredEnd) {
 	if len(c.ends) >= max(c.window, minWindow) {
 		c.ends = append(c.ends[:0], c.ends[1:]...)
 	}
-	c.ends = append(c.ends, e)
+	// In the order in which the jobs ended: of a batch, the lost ones are found
+	// last, and are no row for that.
+	i := len(c.ends)
+	for i > 0 && c.ends[i-1].ended > e.ended {
+		i--
+	}
+	c.ends = slices.Insert(c.ends, i, e)
 	c.forget()
 	c.value = c.estimate(c.ends)
 }
 
 // missed takes in an end that a look has found alone. It counts once its grace
 // is over: see settle.
-func (c *coverage) missed(id string, now Stamp) {
-	c.open = append(c.open, coveredEnd{id: id, at: now})
+func (c *coverage) missed(id string, ended, now Stamp) {
+	c.open = append(c.open, coveredEnd{id: id, at: now, ended: ended})
 	if len(c.open) > max(c.window, minWindow) {
 		c.add(c.open[0])
 		c.open = append(c.open[:0], c.open[1:]...)
@@ -97,13 +105,13 @@ func (c *coverage) late(id string, since Stamp) bool {
 	for i, e := range c.open {
 		if e.id == id {
 			c.open = append(c.open[:i], c.open[i+1:]...)
-			c.add(coveredEnd{covered: true})
+			c.add(coveredEnd{covered: true, ended: e.ended})
 			return true
 		}
 	}
 	for i := len(c.ends) - 1; i >= 0; i-- {
 		if e := &c.ends[i]; !e.covered && e.id == id && e.at >= since {
-			*e = coveredEnd{covered: true}
+			*e = coveredEnd{covered: true, ended: e.ended}
 			c.value = c.estimate(c.ends)
 			return true
 		}

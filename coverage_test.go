@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -70,12 +71,26 @@ func TestSomeLostWebhooksAreNoBrokenOne(t *testing.T) {
 	}
 }
 
+// The last of a batch to be found are those whose webhooks are lost.
+func TestTheLostOnesOfABatchAreNoBrokenWebhook(t *testing.T) {
+	c := coverageAfter(WebhookExpected, 0)
+	at := StampOf(t0)
+	for i := range 90 {
+		c.add(coveredEnd{covered: true, ended: at.Add(time.Duration(i) * sec)})
+	}
+	for i := range 10 {
+		c.missed(fmt.Sprint(i), at.Add(time.Duration(9*i)*sec+1), at.Add(5*mnt))
+	}
+	c.settle(at.Add(6 * mnt))
+	assert.InDelta(t, 0.9, c.value, 0.02)
+}
+
 func TestANoticeThatALookOvertookCounts(t *testing.T) {
 	c := coverageAfter(WebhookExpected, 0, strings.Repeat("+", 10))
 	at := StampOf(t0)
-	c.missed("a", at)
-	c.missed("b", at)
-	c.missed("quick", at.Add(sec))
+	c.missed("a", at, at)
+	c.missed("b", at, at)
+	c.missed("quick", at.Add(sec), at.Add(sec))
 	assert.Equal(t, 5*sec, c.next(at))
 	assert.False(t, c.settle(at.Add(5*sec-1)))
 	assert.InDelta(t, 1, c.value, 0, "they may be on their way")
@@ -97,7 +112,7 @@ func TestCoverageIsBoundedByItsWindow(t *testing.T) {
 	c := newCoverage(&WebhookPolicy{Window: 20})
 	for i := range 10_000 {
 		c.add(coveredEnd{covered: i%2 == 0, id: fmt.Sprint(i)})
-		c.missed(fmt.Sprint(i), 0)
+		c.missed(fmt.Sprint(i), 0, 0)
 		require.LessOrEqual(t, len(c.ends)+len(c.open), 40)
 	}
 }

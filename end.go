@@ -31,7 +31,7 @@ func (p *Poller) finish(r *record, e ending, now Stamp) {
 	r.outcome, r.endErr = p.conclude(r, e, now), e.cause
 	rt.meter.stopped(r.outcome, r.submitted.Time(), int(r.track.Errors))
 	if r.success == nil && toldByProvider(e.reason) && (e.via == ViaPoll || e.via == ViaWebhook) {
-		p.endTold(r, e.via == ViaWebhook || r.cause == CauseNotice, now)
+		p.endTold(r, r.report, e.via == ViaWebhook || r.cause == CauseNotice, now)
 	}
 	p.learn(r, e, now)
 	p.releaseJobSlot(r, now)

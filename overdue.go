@@ -60,18 +60,22 @@ func (p *Poller) outlook(r *record, now Stamp) *WebhookOutlook {
 
 // endTold takes the end of a job, as soon as it is known, into the coverage of
 // its route. byNotice: a notice told it, or asked for the look that found it.
-func (p *Poller) endTold(r *record, byNotice bool, now Stamp) {
+func (p *Poller) endTold(r *record, rep *Report, byNotice bool, now Stamp) {
 	w, mode := &r.route.webhooks, r.route.Webhook.Mode
 	if mode == WebhookAbsent || mode == WebhookLearned && !w.came {
 		return
 	}
 	c := &w.cover
+	ended := now
+	if rep != nil && !rep.CompletedAt.IsZero() {
+		ended = min(max(toSteady(rep.CompletedAt, p.line.shift()), r.submitted), now)
+	}
 	if !byNotice {
-		c.missed(strings.Clone(r.job.ID), now)
+		c.missed(strings.Clone(r.job.ID), ended, now)
 		p.wakeBy(now.Add(c.grace))
 		return
 	}
-	c.add(coveredEnd{covered: true})
+	c.add(coveredEnd{covered: true, ended: ended})
 	p.coverageMoved(r.route, now)
 }
 
