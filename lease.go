@@ -295,6 +295,7 @@ func (p *Poller) dropJobs(why error) {
 			p.dropJob(r, why)
 		}
 	}
+	p.dropSubmissions(why)
 	p.holds.dropAll(p.giveJobSlot)
 	p.ended, p.early = tombstones{}, parking{}
 	p.byClient, p.orphans = map[string]Key{}, map[string][]storedJob{}

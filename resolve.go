@@ -30,7 +30,11 @@ func (p *Poller) Resolve(ctx context.Context, clientKey, remoteID string) error 
 	}
 	p.mu.Lock()
 	s := p.submits.get(clientKey)
+	err := p.tenancy.refusal()
 	p.mu.Unlock()
+	if err != nil {
+		return named(err)
+	}
 	if s == nil && p.store != nil {
 		if _, err := p.recallSubmission(ctx, clientKey); err != nil {
 			return named(err)

@@ -181,6 +181,9 @@ func (p *Poller) joinSubmission(s *Submission) (*submission, *submitAnswer, erro
 
 func (p *Poller) joinLocked(s *Submission) (*submission, *submitAnswer, error) {
 	job := s.Job
+	if err := p.notSoleOwner(); err != nil {
+		return nil, nil, &SubmitError{Job: job, Meaning: SubmitNotSent, Err: fmt.Errorf("jobpoll: %s: %w", job.Route, err)}
+	}
 	if p.routes[job.Route] == nil {
 		return nil, nil, &SubmitError{Job: job, Meaning: SubmitNotSent, ErrorKind: ErrorInvalid, Err: fmt.Errorf("jobpoll: %s: %w (Config.Routes, AddRoute)", job.Route, ErrUnknownRoute)}
 	}
@@ -206,6 +209,15 @@ func (p *Poller) joinLocked(s *Submission) (*submission, *submitAnswer, error) {
 	}
 	sub.callers++
 	return sub, sub.answer, nil
+}
+
+// notSoleOwner tells why nothing may be bought now: another Poller that has the
+// lease of the Store, or may have it, could buy the same. Called under the lock.
+func (p *Poller) notSoleOwner() error {
+	if t := &p.tenancy; t.leaser != nil && !t.sure(p.line.last()) {
+		return ErrNotOwner
+	}
+	return nil
 }
 
 func duplicateSubmission(job Job, other string) error {

@@ -300,6 +300,23 @@ func (p *Poller) leaveSubmissions() {
 	})
 }
 
+// dropSubmissions forgets them when another Poller has the Store, which knows them
+// from there. One whose Send is under way stays until it has returned: its id
+// must reach the caller. Called under the lock.
+func (p *Poller) dropSubmissions(why error) {
+	p.submits.all(func(s *submission) {
+		switch {
+		case s.out:
+		case s.state == SubmissionWaiting:
+			p.withdraw(s, why)
+			p.unlist(s)
+		default:
+			s.reply(s.job, &SubmitError{Job: s.job, Meaning: SubmitUnderWay, Err: fmt.Errorf("jobpoll: %w", why)})
+			p.unlist(s)
+		}
+	})
+}
+
 // wakeSubmissions makes those go on that wait for a route or a job that has come.
 // Called under the lock.
 func (p *Poller) wakeSubmissions(route string) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -114,7 +115,7 @@ func readFixture(t testing.TB, file, base string) *fixture {
 			fixtureJSON(t, file, rest, &f.order)
 		case ">":
 			end()
-			if method, _, _ := strings.Cut(rest, " "); slices.Contains([]string{"GET", "POST", "PUT"}, method) {
+			if method, _, _ := strings.Cut(rest, " "); slices.Contains([]string{"GET", "POST", "PUT", "DELETE"}, method) {
 				f.exchanges = append(f.exchanges, exchange{request: rest, header: http.Header{"Content-Type": {"application/json"}}})
 				section = "sent"
 			} else {
@@ -184,7 +185,7 @@ func (s *fixtureServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.left = s.left[1:]
 	body, _ := io.ReadAll(r.Body)
 	assert.Equal(s.t, x.request, r.Method+" "+r.RequestURI)
-	assert.Contains(s.t, r.Header.Get("Authorization"), " "+fixtureKey)
+	assert.Contains(s.t, strings.Join(slices.Concat(slices.Collect(maps.Values(r.Header))...), "\n"), fixtureKey)
 	for _, h := range x.headers {
 		name, value, _ := strings.Cut(h, ": ")
 		assert.Equal(s.t, value, r.Header.Get(name), name)
@@ -219,6 +220,9 @@ func newAdapterFor(t testing.TB, name string, cfg Config) adapter {
 		a, err = NewReplicate(cfg)
 	case "atlas":
 		a, err = NewAtlas(cfg)
+	default:
+		require.Contains(t, families, name)
+		a, err = families[name].make(cfg)
 	}
 	require.NoError(t, err)
 	require.NotNil(t, a, "no adapter %q", name)
@@ -228,7 +232,7 @@ func newAdapterFor(t testing.TB, name string, cfg Config) adapter {
 var adapterNames = []string{"fal", "replicate", "atlas"}
 
 func TestEveryFixtureIsReadAsItSays(t *testing.T) {
-	for _, provider := range adapterNames {
+	for _, provider := range everyAdapter() {
 		for _, file := range fixtureFiles(t, provider) {
 			t.Run(provider+"/"+strings.TrimSuffix(filepath.Base(file), ".http"), func(t *testing.T) {
 				server := newFixtureServer(t)
@@ -307,7 +311,13 @@ func (w *wantError) require(t *testing.T, err error) {
 // Each word that an adapter knows is in a fixture, and no fixture has another but
 // those that show what becomes of unknown ones.
 func TestEveryWordHasAFixture(t *testing.T) {
-	for provider, words := range map[string]jobpoll.Words{"fal": falWords, "replicate": replicateWords, "atlas": atlasWords} {
+	tables := map[string]jobpoll.Words{"fal": falWords, "replicate": replicateWords, "atlas": atlasWords}
+	for name, f := range families {
+		if f.words != nil {
+			tables[name] = f.words
+		}
+	}
+	for provider, words := range tables {
 		seen, odd := map[string]bool{}, 0
 		for _, file := range fixtureFiles(t, provider) {
 			f := readFixture(t, file, "http://h")
@@ -336,7 +346,7 @@ func TestEveryWordHasAFixture(t *testing.T) {
 // Each kind of failure that an adapter can tell is in a fixture.
 func TestEveryFailureKindHasAFixture(t *testing.T) {
 	all := map[string]bool{}
-	for _, provider := range adapterNames {
+	for _, provider := range everyAdapter() {
 		for _, file := range fixtureFiles(t, provider) {
 			var rep jobpoll.Report
 			if f := readFixture(t, file, "http://h"); f.report != nil && json.Unmarshal(f.report, &rep) == nil && rep.Failure != nil {
@@ -350,5 +360,10 @@ func TestEveryFailureKindHasAFixture(t *testing.T) {
 		"atlas unknown", "atlas filtered", "atlas no output",
 	} {
 		require.True(t, all[want], want)
+	}
+	for name, f := range families {
+		for _, kind := range f.kinds {
+			require.True(t, all[fmt.Sprint(name, " ", kind)], "%s: no fixture for the failure %q", name, kind)
+		}
 	}
 }

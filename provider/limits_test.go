@@ -34,9 +34,9 @@ func TestThePublishedLimits(t *testing.T) {
 }
 
 func TestEveryAdapterRenewsItsCredentials(t *testing.T) {
-	for _, name := range adapterNames {
+	for _, name := range everyAdapter() {
 		asked := 0
-		a := newAdapterFor(t, name, Config{Credentials: func(context.Context) (string, error) {
+		a := newAdapterFor(t, name, Config{BaseURL: "https://api.example", Credentials: func(context.Context) (string, error) {
 			asked++
 			return kitKey, nil
 		}})

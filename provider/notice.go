@@ -161,3 +161,32 @@ func AtlasNotice(body []byte, _ http.Header) (jobpoll.Notice, error) {
 	n.EventID = string(v.Session)
 	return n, nil
 }
+
+// unwrapped makes a notice of a body that is the job, as a look gives it.
+func unwrapped(body []byte, v receipt) (jobpoll.Notice, error) {
+	if err := readNotice(body, v, func() bool { return v.id() != "" }); err != nil {
+		return jobpoll.Notice{}, err
+	}
+	rep, err := v.report(&Answer{Status: http.StatusOK, Body: body})
+	if err != nil { // no status, or none that is an answer: a look says more
+		rep = jobpoll.Report{RawStatus: rep.RawStatus}
+	}
+	return noticed(Text(v.id()), rep), nil
+}
+
+// event makes a notice of a thin event, which names a job and no more.
+func event(body []byte) (jobpoll.Notice, error) {
+	var v struct {
+		ID   Text   `json:"id"`
+		Type string `json:"type"`
+		Data struct {
+			ID Text `json:"id"`
+		} `json:"data"`
+	}
+	if err := readNotice(body, &v, func() bool { return v.Data.ID != "" }); err != nil {
+		return jobpoll.Notice{}, err
+	}
+	n := noticed(v.Data.ID, jobpoll.Report{RawStatus: v.Type})
+	n.EventID = string(v.ID)
+	return n, nil
+}

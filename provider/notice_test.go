@@ -16,10 +16,18 @@ import (
 
 type noticeParser = func([]byte, http.Header) (jobpoll.Notice, error)
 
-var noticeParsers = map[string]noticeParser{"replicate": ReplicateNotice, "fal": FalNotice, "atlas": AtlasNotice}
+func noticeParsers() map[string]noticeParser {
+	all := map[string]noticeParser{"replicate": ReplicateNotice, "fal": FalNotice, "atlas": AtlasNotice}
+	for name, f := range families {
+		if f.notice != nil {
+			all[name] = f.notice
+		}
+	}
+	return all
+}
 
 func TestEveryDeliveryIsReadAsItsFixtureSays(t *testing.T) {
-	for name, parse := range noticeParsers {
+	for name, parse := range noticeParsers() {
 		files, err := filepath.Glob(filepath.Join("..", "testdata", "providers", name, "webhook-*.json"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files)
@@ -74,7 +82,7 @@ func TestADeliveryIsReadByTheTablesOfTheLook(t *testing.T) {
 			if body == "" {
 				continue
 			}
-			n, err := noticeParsers[name]([]byte(body), nil)
+			n, err := noticeParsers()[name]([]byte(body), nil)
 			require.NoError(t, err, file)
 			requireSameJSON(t, f.report, n.Report)
 			compared++
@@ -105,7 +113,7 @@ func TestANoticeKeepsNothingOfTheBody(t *testing.T) {
 }
 
 func FuzzNotices(f *testing.F) {
-	for name := range noticeParsers {
+	for name := range noticeParsers() {
 		files, err := filepath.Glob(filepath.Join("..", "testdata", "providers", name, "webhook-*.json"))
 		require.NoError(f, err)
 		for _, file := range files {
@@ -119,7 +127,7 @@ func FuzzNotices(f *testing.F) {
 	f.Add([]byte(strings.Repeat("[", 100_000)))
 	f.Add([]byte(`{"payload":` + strings.Repeat(`{"a":`, 5000)))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for name, parse := range noticeParsers {
+		for name, parse := range noticeParsers() {
 			n, err := parse(body, nil)
 			if err != nil {
 				assert.Equal(t, jobpoll.Notice{}, n, name)

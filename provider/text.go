@@ -88,6 +88,12 @@ func (t Text) Time() time.Time {
 	return time.UnixMilli(int64(n)).UTC()
 }
 
+// number reads the text as a finite number.
+func (t Text) number() (n float64, ok bool) {
+	n, err := strconv.ParseFloat(strings.TrimSpace(string(t)), 64)
+	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
+}
+
 // count reads the text as a number of things; its fraction does not count.
 func (t Text) count() (n int, ok bool) {
 	const most = 1 << 30

@@ -25,7 +25,7 @@ func PostgresDSN() (string, error) {
 	if dsn := os.Getenv("JOBPOLL_POSTGRES"); dsn != "" {
 		return dsn, nil
 	}
-	return "", errors.New(`no PostgreSQL: export JOBPOLL_POSTGRES=$(.ci/postgres start) first, or leave these tests out with go test -skip PostgreSQL`)
+	return "", errors.New(`no PostgreSQL: export JOBPOLL_POSTGRES=$(.ci/postgres start) first, or leave these tests out with go test -skip 'PostgreSQL|/PostgreSQL'`)
 }
 
 // NewPostgres makes an empty schema on the server for tests, and gives the DSN

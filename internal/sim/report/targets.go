@@ -15,6 +15,7 @@ type target struct {
 	most  float64 // the most it may be; with atLeast the least
 	// atLeast turns it round.
 	atLeast bool
+	aim     bool // to be missed is no failure
 	note    string
 }
 
@@ -51,7 +52,7 @@ func targets(r *results) []target {
 	add(target{what: "image jobs, c = 2: cost / fixed 5 s", value: r.get("beside 5 s", "image-", "c = 2"), most: 0.67})
 	if cells := r.cells("steady", every); len(cells) > 0 {
 		worst := most(cells)
-		add(target{what: "almost no spread, after 50 jobs each: cost / optimum, mean", value: mean(cells), most: 1.5, note: fmt.Sprintf("worst %.2f: %s, %s", worst.value, worst.row, worst.col)})
+		add(target{what: "almost no spread, after 50 jobs each: cost / optimum, mean", value: mean(cells), most: 1.5, aim: true, note: fmt.Sprintf("worst %.2f: %s, %s", worst.value, worst.row, worst.col)})
 	}
 	if cells := peerCells(r, "", ""); len(cells) > 0 {
 		best := least(cells)
@@ -83,7 +84,11 @@ func printTargets(w io.Writer, r *results) (missed int) {
 		if t.atLeast {
 			sign = ">="
 		}
-		if !t.met() {
+		switch {
+		case t.met():
+		case t.aim:
+			verdict = "missed, an aim"
+		default:
 			verdict = "MISSED"
 			missed++
 		}

@@ -1,0 +1,341 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jobpoll/jobpoll"
+)
+
+// KlingURL is the address of Kling outside of China.
+const KlingURL = "https://api-singapore.klingai.com"
+
+// KlingRetention is how long Kling keeps outputs.
+// Source: Kling's documents
+const KlingRetention = 30 * 24 * time.Hour
+
+// KlingTextToVideo is the Order.Path of an order without one: the endpoint of
+// Kling's first API for videos of a text.
+const KlingTextToVideo = "/v1/videos/text2video"
+
+// Kling is the adapter for Kling's tasks, of both generations of its API. It is a
+// jobpoll.Checker, Refresher and Reconciler, and safe for concurrent use; there is
+// no cancellation.
+//
+// Job.Ref says where a task is asked for. A path ("/v1/videos/text2video") is an
+// endpoint of the first API, below which its tasks are found and nowhere else;
+// without a Ref the task is one of the 3.x API. A task that is missing in a list is
+// not known. Submit fills it in. The Output is
+// the list of videos (or images), with their URLs; it is kept for KlingRetention.
+//
+// The codes of the envelope decide, also under a 429: of those only 1302 (too
+// fast) and 1303 (too many at once) pass by waiting; an unpaid account, a used-up
+// package and an IP address that is not allowed do not.
+//
+// Not verified: nothing here was read in an artefact of Kling's own, but in
+// stored copies of its documents and in two clients. The answer to a 3.x look is
+// read whether "data" is a task, a list of them, or an object with "result".
+//
+// Source: copies of Kling's documents of its API, error codes and callbacks
+type Kling struct{ c *Client }
+
+var (
+	_ jobpoll.Checker    = (*Kling)(nil)
+	_ jobpoll.Refresher  = (*Kling)(nil)
+	_ jobpoll.Reconciler = (*Kling)(nil)
+)
+
+// klingWords are all words of a task's status, of both generations.
+var klingWords = jobpoll.Words{
+	"submitted":  jobpoll.StateQueued,
+	"processing": jobpoll.StateRunning,
+	"succeed":    jobpoll.StateSucceeded, // the first API
+	"succeeded":  jobpoll.StateSucceeded, // 3.x
+	"failed":     jobpoll.StateFailed,
+}
+
+// klingCodes are the codes of Kling's envelope.
+var klingCodes = map[string]jobpoll.ErrorKind{
+	"1000": jobpoll.ErrorAuth,
+	"1001": jobpoll.ErrorAuth,
+	"1002": jobpoll.ErrorAuth,
+	"1003": jobpoll.ErrorAuth,
+	"1004": jobpoll.ErrorAuth,
+	"1100": jobpoll.ErrorPolicy,
+	"1101": jobpoll.ErrorQuota, // arrears
+	"1102": jobpoll.ErrorQuota, // package used up
+	"1103": jobpoll.ErrorPolicy,
+	"1200": jobpoll.ErrorInvalid,
+	"1201": jobpoll.ErrorInvalid,
+	"1202": jobpoll.ErrorInvalid,
+	"1203": jobpoll.ErrorNoSuchJob,
+	"1300": jobpoll.ErrorInvalid, // policy of the platform
+	"1301": jobpoll.ErrorInvalid, // content
+	"1302": jobpoll.ErrorRateLimited,
+	"1303": jobpoll.ErrorConcurrency,
+	"1304": jobpoll.ErrorPolicy, // IP address
+	"5000": jobpoll.ErrorTransient,
+	"5001": jobpoll.ErrorTransient,
+	"5002": jobpoll.ErrorTransient,
+}
+
+// NewKling makes the adapter. Only Credentials is required: the API key, or a
+// function that signs a token of access key and secret key.
+func NewKling(cfg Config) (*Kling, error) {
+	c, err := newAdapter(cfg.orElse(KlingURL, "Bearer", explainKling), "KLING_API_KEY")
+	if err != nil {
+		return nil, err
+	}
+	return &Kling{c}, nil
+}
+
+// explainKling reads the code of a refusal, which says more than its status.
+func explainKling(ans Answer, e *jobpoll.CheckError) {
+	var v struct {
+		Code Text `json:"code"`
+	}
+	ans.decode(&v)
+	kind, ok := klingCodes[string(v.Code)]
+	if !ok || ans.Status >= 500 {
+		return
+	}
+	e.Kind = kind
+	if kind != jobpoll.ErrorRateLimited && kind != jobpoll.ErrorConcurrency {
+		e.Hint = jobpoll.Hint{}
+	}
+}
+
+// klingTask is what Kling tells of a task, in the words of either API.
+type klingTask struct {
+	TaskID     Text   `json:"task_id"`
+	TaskStatus string `json:"task_status"`
+	TaskMsg    Text   `json:"task_status_msg"`
+	TaskResult struct {
+		Videos json.RawMessage `json:"videos"`
+		Images json.RawMessage `json:"images"`
+	} `json:"task_result"`
+	UpdatedAt Text `json:"updated_at"`
+
+	ID         Text            `json:"id"`
+	Status     string          `json:"status"`
+	Message    Text            `json:"message"`
+	Outputs    json.RawMessage `json:"outputs"`
+	UpdateTime Text            `json:"update_time"`
+}
+
+func (v *klingTask) readable() bool        { return v.word() != "" }
+func (v *klingTask) refusal(*Answer) error { return nil }
+func (v *klingTask) id() string            { return either(string(v.TaskID), string(v.ID)) }
+func (v *klingTask) word() string          { return either(v.TaskStatus, v.Status) }
+
+// either is the first text that is not empty.
+func either(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (v *klingTask) report(ans *Answer) (jobpoll.Report, error) {
+	word := v.word()
+	if word == "" {
+		return jobpoll.Report{}, noStatus(ans)
+	}
+	r := jobpoll.Report{State: klingWords.State(word), RawStatus: word, Hint: ans.Hint}
+	if !r.State.Terminal() {
+		return r, nil
+	}
+	if r.CompletedAt = Text(either(string(v.UpdatedAt), string(v.UpdateTime))).Time(); !r.CompletedAt.IsZero() && r.State == jobpoll.StateSucceeded {
+		r.ResultExpiresAt = r.CompletedAt.Add(KlingRetention)
+	}
+	settle(&r, v.output(), klingFailure(either(string(v.TaskMsg), string(v.Message))))
+	return r, nil
+}
+
+func (v *klingTask) output() json.RawMessage {
+	for _, o := range []json.RawMessage{v.TaskResult.Videos, v.TaskResult.Images, v.Outputs} {
+		if HasOutput(o) {
+			return o
+		}
+	}
+	return nil
+}
+
+// klingFailure reads the text of a task that failed: it has no code of its own,
+// but in the text perhaps.
+func klingFailure(text string) jobpoll.Failure {
+	f := filtered(jobpoll.Failure{Message: text})
+	if mentions([]string{"1301", "risk control", "blocked by policy"}, text) {
+		f.Kind = jobpoll.FailureFiltered
+	}
+	return f
+}
+
+// klingReply is the envelope, and a task in it.
+type klingReply struct {
+	klingTask
+	code, text Text
+	want       string // the id that is asked for
+	missing    bool   // from a list
+}
+
+// UnmarshalJSON reads the envelope, and of the tasks in it the one that is wanted.
+func (v *klingReply) UnmarshalJSON(b []byte) error {
+	var envelope struct {
+		Code    Text            `json:"code"`
+		Message Text            `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(b, &envelope); forgive(err, envelope.Code != "") != nil {
+		return err
+	}
+	v.code, v.text = envelope.Code, envelope.Message
+	tasks, isList := klingTasks(envelope.Data)
+	for _, t := range tasks {
+		if v.want == "" || t.id() == "" || t.id() == v.want {
+			v.klingTask = t
+			return nil
+		}
+	}
+	v.missing = isList
+	return nil
+}
+
+// klingTasks are the tasks in data: one, or a list, or an object with a list.
+func klingTasks(data json.RawMessage) (tasks []klingTask, isList bool) {
+	if len(data) > 0 && data[0] == '[' {
+		_ = json.Unmarshal(data, &tasks) // what has no status is no task
+		return tasks, true
+	}
+	var one struct {
+		klingTask
+		Result []klingTask `json:"result"`
+	}
+	_ = json.Unmarshal(data, &one)
+	if one.Result != nil {
+		return one.Result, true
+	}
+	return []klingTask{one.klingTask}, false
+}
+
+func (v *klingReply) readable() bool { return v.code != "" }
+
+func (v *klingReply) refusal(ans *Answer) error {
+	switch {
+	case v.code == "": // an envelope without a code is none
+		return noStatus(ans)
+	case v.code != "0":
+		return coded(ans, klingCodes, string(v.code), string(v.text))
+	case v.missing:
+		return ans.Errorf(jobpoll.ErrorNoSuchJob, "the task is not in the answer")
+	}
+	return nil
+}
+
+// request is how a task is asked for; of is "task_ids" or "external_task_ids".
+func (p *Kling) request(job jobpoll.Job, of, id string) Request {
+	if strings.HasPrefix(job.Ref, "/") {
+		return Request{URL: p.c.path(job.Ref) + "/" + url.PathEscape(id)}
+	}
+	return Request{URL: "/tasks", Query: url.Values{of: {id}}}
+}
+
+// Check asks about one task.
+func (p *Kling) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
+	return p.c.look(ctx, p.request(job, "task_ids", job.ID), &klingReply{want: job.ID})
+}
+
+// Refresh asks Config.Credentials for the key, or the token, anew.
+func (p *Kling) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
+
+// Submit starts a task, by one POST that is never repeated. Order.Input must be a
+// JSON object. Order.Path below "/v1/" is an endpoint of the first API, where the
+// model goes into the input as model_name; any other ("/text-to-video/kling-3.0")
+// is the 3.x API, which has the model in the path, and the webhook in options.
+// With an external_task_id in the input, and the same as Job.ClientKey, Lookup
+// finds a task of which the id was never told.
+func (p *Kling) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report, error) {
+	if err := o.ready(); err != nil {
+		return jobpoll.Job{}, jobpoll.Report{}, err
+	}
+	at := either(o.Path, KlingTextToVideo)
+	first := strings.HasPrefix(at, "/v1/")
+	values := map[string]string{}
+	if first {
+		values = map[string]string{"model_name": o.Model, "callback_url": o.Webhook}
+	}
+	body, err := flat(o.Input, values)
+	if err == nil && !first && o.Webhook != "" {
+		err = nested(body, "options", "callback_url", o.Webhook)
+	}
+	if err != nil {
+		return jobpoll.Job{}, jobpoll.Report{}, err
+	}
+	ref := func(*Answer) string { return "" }
+	if first {
+		ref = func(*Answer) string { return at }
+	}
+	return p.c.submit(ctx, o, Request{URL: at, Header: o.Header, Body: body}, &klingReply{}, ref)
+}
+
+// nested puts a value into an object that is in body already, or not yet.
+func nested(body map[string]json.RawMessage, object, name string, value any) error {
+	inner := map[string]any{}
+	if raw, ok := body[object]; ok {
+		if err := json.Unmarshal(raw, &inner); err != nil || inner == nil {
+			return invalid("Order.Input has a field %q that is no JSON object", object)
+		}
+	}
+	inner[name] = value
+	raw, err := json.Marshal(inner)
+	if err != nil {
+		return invalid("Order: %w", err)
+	}
+	body[object] = raw
+	return nil
+}
+
+// Lookup looks for a task by its id, or by Job.ClientKey where that was sent as the
+// external_task_id. A task that is not found is FindingUnknown, never absent.
+func (p *Kling) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding, error) {
+	of, id := "task_ids", lost.Job.ID
+	if id == "" {
+		of, id = "external_task_ids", lost.Job.ClientKey
+	}
+	if id == "" {
+		return jobpoll.Finding{}, nil
+	}
+	v := &klingReply{want: lost.Job.ID}
+	rep, err := p.c.look(ctx, p.request(lost.Job, of, id), v)
+	switch {
+	case kindOf(err) == jobpoll.ErrorNoSuchJob, err != nil && v.code == "0":
+		return jobpoll.Finding{}, nil // no such task, or none in the answer
+	case err != nil:
+		return jobpoll.Finding{}, err
+	case v.id() == "":
+		return jobpoll.Finding{}, nil
+	}
+	return jobpoll.Finding{State: jobpoll.FindingPresent, ID: v.id(), Ref: lost.Job.Ref, Report: rep}, nil
+}
+
+// KlingLimits are the limits of a Kling account that may run so many tasks at
+// once, of one model; zero and less is none. Looks are not counted, and calls
+// have no limit.
+// Source: a copy of Kling's rules of concurrency
+func KlingLimits(concurrent int) jobpoll.Limits { return jobpoll.Limits{Jobs: max(concurrent, 0)} }
+
+// KlingNotice makes a notice of a delivery of Kling's: the body is the task. It is
+// a Parser of package webhook. The verifier to it is webhook.NewStandard, where
+// the account has a Webhook Secret; without one nothing is signed: let a token
+// in the URL of Order.Webhook show that a delivery is Kling's, see
+// webhook.NewToken.
+//
+// Source: a copy of Kling's document of callbacks
+func KlingNotice(body []byte, _ http.Header) (jobpoll.Notice, error) {
+	var v klingTask
+	return unwrapped(body, &v)
+}

@@ -1,0 +1,188 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/jobpoll/jobpoll"
+)
+
+// OpenAIURL is the address of OpenAI. Its Videos API was shut down on 24 September
+// 2026: give the address of a gateway that speaks as it did, up to "/v1".
+const OpenAIURL = "https://api.openai.com"
+
+// OpenAI is the adapter for video jobs in the shape of OpenAI's Videos API, which
+// lives on in gateways. It is a jobpoll.Checker, Refresher and Reconciler, and safe
+// for concurrent use. DELETE removes a video and is not said to stop one, so
+// that there is no cancellation.
+//
+// A Job needs the id of the video and no Ref. An answer has no URL of the
+// video: the Output is the address that its bytes are to be got from, with the
+// same credentials. What has passed its expires_at is an error of kind ErrorGone.
+// A wait in OpenAI-Poll-After-Ms is kept.
+//
+// Besides OpenAI's four words those are known that gateways were seen to add:
+// "processing", "initializing" and "cancelled". Not verified: which gateway
+// uses which, and the fields that they add, URLs for instance.
+//
+// Source: OpenAI's SDKs openai-go 3.99.0 and openai-node 6.49.0
+type OpenAI struct{ c *Client }
+
+var (
+	_ jobpoll.Checker    = (*OpenAI)(nil)
+	_ jobpoll.Refresher  = (*OpenAI)(nil)
+	_ jobpoll.Reconciler = (*OpenAI)(nil)
+)
+
+// openAIWords are all words of a video's status.
+var openAIWords = jobpoll.Words{
+	"queued":       jobpoll.StateQueued,
+	"initializing": jobpoll.StateQueued,
+	"in_progress":  jobpoll.StateRunning,
+	"processing":   jobpoll.StateRunning,
+	"completed":    jobpoll.StateSucceeded,
+	"failed":       jobpoll.StateFailed,
+	"cancelled":    jobpoll.StateCanceled,
+}
+
+// NewOpenAI makes the adapter. Credentials is required: the API key; with a
+// gateway BaseURL is too.
+func NewOpenAI(cfg Config) (*OpenAI, error) {
+	c, err := newAdapter(cfg.orElse(OpenAIURL, "Bearer", explainOpenAI), "OPENAI_API_KEY")
+	if err != nil {
+		return nil, err
+	}
+	return &OpenAI{c}, nil
+}
+
+// openAIError is how OpenAI and many after it tell an error.
+type openAIError struct {
+	Code    Text `json:"code"`
+	Message Text `json:"message"`
+}
+
+// UnmarshalJSON takes an error that is a text for its message.
+func (e *openAIError) UnmarshalJSON(b []byte) error {
+	type fields openAIError
+	if len(b) > 0 && b[0] == '{' {
+		return json.Unmarshal(b, (*fields)(e))
+	}
+	return e.Message.UnmarshalJSON(b)
+}
+
+// explainOpenAI tells a used-up account from too many calls.
+func explainOpenAI(ans Answer, e *jobpoll.CheckError) {
+	var v struct {
+		Error openAIError `json:"error"`
+	}
+	ans.decode(&v)
+	if e.Kind == jobpoll.ErrorRateLimited && v.Error.Code == "insufficient_quota" {
+		e.Kind = jobpoll.ErrorQuota
+	}
+}
+
+// openAIVideo is what is told of a video.
+type openAIVideo struct {
+	ID        Text        `json:"id"`
+	Status    string      `json:"status"`
+	Progress  Text        `json:"progress"`
+	Completed Text        `json:"completed_at"`
+	Expires   Text        `json:"expires_at"`
+	Error     openAIError `json:"error"`
+
+	content string // the address of the bytes
+}
+
+func (v *openAIVideo) readable() bool { return v.Status != "" }
+func (v *openAIVideo) id() string     { return string(v.ID) }
+
+func (v *openAIVideo) refusal(ans *Answer) error {
+	if v.Status == "" && v.Error != (openAIError{}) {
+		return ans.Errorf(jobpoll.ErrorTransient, "an error in the place of a video")
+	}
+	return nil
+}
+
+func (v *openAIVideo) report(ans *Answer) (jobpoll.Report, error) {
+	if v.Status == "" {
+		return jobpoll.Report{}, noStatus(ans)
+	}
+	r := jobpoll.Report{State: openAIWords.State(v.Status), RawStatus: v.Status, Hint: ans.Hint}
+	if !r.State.Terminal() {
+		r.Progress = percent(v.Progress)
+		return r, nil
+	}
+	r.CompletedAt = v.Completed.Time()
+	var output json.RawMessage
+	if r.State == jobpoll.StateSucceeded {
+		r.ResultExpiresAt = v.Expires.Time()
+		if !r.ResultExpiresAt.IsZero() && ans.at.After(r.ResultExpiresAt) {
+			return r, ans.Errorf(jobpoll.ErrorGone, "the video was made, but has been removed")
+		}
+		output = quoted(v.content)
+	}
+	settle(&r, output, filtered(jobpoll.Failure{Code: string(v.Error.Code), Message: string(v.Error.Message)}))
+	return r, nil
+}
+
+// quoted is a text as JSON; nothing of an empty one.
+func quoted(s string) json.RawMessage {
+	if s == "" {
+		return nil
+	}
+	raw, _ := json.Marshal(s) // a string is always JSON
+	return raw
+}
+
+// Check asks about one video.
+func (p *OpenAI) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
+	at := p.c.URL("v1", "videos", job.ID)
+	return p.c.look(ctx, Request{URL: at}, &openAIVideo{content: at + "/content"})
+}
+
+// Refresh asks Config.Credentials for the key anew.
+func (p *OpenAI) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
+
+// Submit starts a video, by one POST that is never repeated. Order.Input must be a
+// JSON object: the model is put into it. Images by multipart are not sent.
+// Webhooks are set up for the whole account, so that Order.Webhook is refused.
+func (p *OpenAI) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report, error) {
+	r, err := o.plain("/v1/videos", "")
+	if err != nil {
+		return jobpoll.Job{}, jobpoll.Report{}, err
+	}
+	return p.c.submit(ctx, o, r, &openAIVideo{}, nil)
+}
+
+// Lookup looks for a video by its id in the newest hundred of the list. What it
+// does not find is FindingUnknown, never absent.
+func (p *OpenAI) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding, error) {
+	if lost.Job.ID == "" {
+		return jobpoll.Finding{}, nil
+	}
+	var list struct {
+		Data []openAIVideo `json:"data"`
+	}
+	ans, err := p.c.Do(ctx, Request{URL: p.c.URL("v1", "videos"), Query: url.Values{"limit": {"100"}, "order": {"desc"}}}, &list)
+	if err := forgive(err, len(list.Data) > 0); err != nil {
+		return jobpoll.Finding{}, err
+	}
+	return listed(&ans, lost.Job.ID, len(list.Data), func(i int) (string, string) {
+		return list.Data[i].id(), list.Data[i].Status
+	}, openAIWords), nil
+}
+
+// OpenAIPace is what OpenAI said of looks: every 10 to 20 s.
+// Source: OpenAI's text on its video API
+func OpenAIPace() jobpoll.Guidance { return jobpoll.Guidance{Floor: 10 * time.Second} }
+
+// OpenAINotice makes a notice of an event of OpenAI's, video.completed or
+// video.failed. It is a Parser of package webhook, and the verifier to it is
+// webhook.NewStandard. An event names the video and tells nothing of it, so that
+// it is a hint: it is looked at.
+//
+// Source: OpenAI's SDK openai-go 3.99.0
+func OpenAINotice(body []byte, _ http.Header) (jobpoll.Notice, error) { return event(body) }
