@@ -25,7 +25,8 @@ type tenancy struct {
 	until   Stamp // it is surely ours before
 	next    Stamp // when it is renewed
 	asking  bool
-	adrift  bool // it has lapsed, and the Store does not say who has it now
+	adrift  bool          // it has lapsed, and the Store does not say who has it now
+	changed chan struct{} // closed when any of it changes, if somebody waits
 }
 
 func (t *tenancy) set(cfg *Config, random string) {
@@ -53,6 +54,14 @@ func (t *tenancy) sure(now Stamp) bool { return now < t.until && !t.standby }
 func (t *tenancy) jump(by time.Duration) {
 	if t.leaser != nil {
 		t.until, t.next = t.until.Add(-by), t.next.Add(-by)
+	}
+}
+
+// change tells those who wait. Called under the lock.
+func (t *tenancy) change() {
+	if t.changed != nil {
+		close(t.changed)
+		t.changed = nil
 	}
 }
 
@@ -113,6 +122,39 @@ func (p *Poller) awaitLease(ctx context.Context, patient bool) (begun func(), er
 	return woken, nil
 }
 
+// awaitOwner waits until this Poller surely is the owner of its Store, so that no
+// other can buy the same. Before the first Run it takes the lease itself.
+func (p *Poller) awaitOwner(ctx context.Context) error {
+	t := &p.tenancy
+	for {
+		now := p.line.now()
+		p.mu.Lock()
+		sure, running, over := t.leaser == nil || t.sure(now), p.running, p.over
+		err := t.refusal()
+		if t.changed == nil {
+			t.changed = make(chan struct{})
+		}
+		changed := t.changed
+		p.mu.Unlock()
+		switch {
+		case sure || err != nil || over:
+			return err
+		case !running:
+			fence, err := p.askLease(ctx, t.ttl)
+			if err != nil {
+				return err
+			}
+			p.own(fence, now)
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return contextError(ctx)
+		}
+	}
+}
+
 // rest waits before the Store is asked again. idle ends the work that was under
 // way, what it returns ends what it was woken for.
 func (p *Poller) rest(ctx context.Context, idle func()) (woken func()) {
@@ -140,6 +182,10 @@ func (p *Poller) own(fence uint64, began Stamp) {
 	was := t.standby
 	t.standby, t.adrift = false, false
 	t.until, t.next = began.Add(t.ttl), began.Add(t.pause())
+	if p.run != nil {
+		p.run.barred = false
+	}
+	t.change()
 	if before != fence {
 		if before != 0 {
 			p.dropJobs(ErrNotOwner) // another had it meanwhile, and knows better
@@ -158,6 +204,7 @@ func (p *Poller) standBy() {
 	p.mu.Lock()
 	was := t.standby
 	t.standby = true
+	t.change()
 	p.dropJobs(ErrNotOwner)
 	p.unlock()
 	if !was {
@@ -211,6 +258,7 @@ func (p *Poller) renewed(run *runState, fence uint64, asked Stamp, err error) {
 	switch {
 	case err == nil && fence == t.fence.Load():
 		t.until, t.adrift = asked.Add(t.ttl), false
+		t.change()
 	case err == nil || errors.Is(err, ErrNotOwner):
 		run.lost = true // in the first case another had it in between
 	}

@@ -211,7 +211,7 @@ func TestRetentionIsConfigured(t *testing.T) {
 	r.prov.Add("j", "succeeded")
 	r.watch("j")
 	r.to(time.Hour)
-	require.Equal(t, 1, store.Len())
+	require.Equal(t, 2, store.Len(), "the job, and how long it took")
 	r.to(3 * time.Hour)
 	for range store.Load(t.Context()) {
 		require.Fail(t, "it has expired")

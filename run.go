@@ -56,6 +56,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	defer func() {
 		p.mu.Lock()
 		p.running, p.tenancy.standby = false, false
+		p.tenancy.change()
 		p.mu.Unlock()
 	}()
 	err := errNextTerm
@@ -70,7 +71,7 @@ var errNextTerm = errors.New("the next term")
 
 // runTerm is Run as long as this Poller is the owner of its Store.
 func (p *Poller) runTerm(ctx context.Context, first bool) error {
-	run := &runState{barred: true}
+	run := &runState{barred: p.tenancy.leaser != nil}
 	run.work, run.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	run.store, run.endStore = context.WithCancelCause(context.WithoutCancel(ctx))
 	p.mu.Lock()
@@ -86,13 +87,8 @@ func (p *Poller) runTerm(ctx context.Context, first bool) error {
 		begun()
 		return err
 	}
-	p.mu.Lock()
-	run.barred = false
-	p.mu.Unlock()
 	work, idle := p.busyContext(ctx, func() string { return "restoring" })
 	begun()
-	wake := p.waker.open()
-	p.waker.kick()
 	p.serveLeft() // first: what is restored is served at once, and would be served twice
 	if err := p.restoreOnce(work); err != nil && ctx.Err() == nil {
 		if first {
@@ -104,6 +100,8 @@ func (p *Poller) runTerm(ctx context.Context, first bool) error {
 		p.rest(ctx, idle)()
 		return errNextTerm
 	}
+	wake := p.waker.open()
+	p.waker.kick()
 	idle()
 	alarm := newAlarm(p.line.clock, p.waker.kick)
 	defer p.setAlarm(alarm, -1) // again, since who still works may have set it

@@ -29,7 +29,7 @@ func (s *slowStore) Put(ctx context.Context, batch []jobpoll.Record) error {
 	var wait time.Duration
 	var err error
 	for _, r := range batch {
-		if slow != nil && r.Data != nil {
+		if slow != nil && r.Kind == jobpoll.RecordJob && r.Data != nil {
 			d, e := slow(r)
 			wait, err = max(wait, d), errors.Join(err, e)
 		}

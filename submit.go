@@ -126,6 +126,9 @@ func (p *Poller) enterSubmission(ctx context.Context, s *Submission) (*submissio
 	if ctx.Err() != nil {
 		return refuse(contextError(ctx))
 	}
+	if err := p.awaitOwner(ctx); err != nil {
+		return refuse(fmt.Errorf("jobpoll: %s: %w", s.Job.Route, err))
+	}
 	sub, ans, err := p.joinSubmission(s)
 	if sub == nil && err == nil && p.store != nil {
 		job, err2 := p.recallSubmission(ctx, s.Job.ClientKey)

@@ -63,7 +63,7 @@ func TestTheIntentIsStoredBeforeSendAndTheIDBeforeSubmitReturns(t *testing.T) {
 	mu.Unlock()
 	r.to(time.Minute)
 	r.ended("R-c", jobpoll.ReasonSucceeded)
-	assert.LessOrEqual(t, store.puts, 6, "intent, id, end, delivery, and two of the pacing at most")
+	assert.LessOrEqual(t, store.puts, 7, "intent, id, end, delivery, and three of the pacing at most")
 }
 
 // crash is the store as it was when the process died in the middle of f.
