@@ -137,8 +137,10 @@ func (p *Poller) awaitOwner(ctx context.Context) error {
 		changed := t.changed
 		p.mu.Unlock()
 		switch {
-		case sure || err != nil || over:
+		case sure || err != nil:
 			return err
+		case over:
+			return ErrShutdown
 		case !running:
 			fence, err := p.askLease(ctx, t.ttl)
 			if err != nil {

@@ -74,7 +74,7 @@ type tableLine struct {
 }
 
 // playTable runs the set through a Poller; part of the webhooks are delivered.
-func playTable(t *testing.T, set []tableJob, policy jobpoll.WebhookPolicy, part float64) tableLine {
+func playTable(t *testing.T, set []tableJob, schedule jobpoll.Schedule, policy jobpoll.WebhookPolicy, part float64) tableLine {
 	clock := polltest.NewClock(time.Time{})
 	start := clock.Now()
 	ends := map[string]time.Time{}
@@ -92,7 +92,7 @@ func playTable(t *testing.T, set []tableJob, policy jobpoll.WebhookPolicy, part 
 	rec := &polltest.Recorder{}
 	h := polltest.Start(t, jobpoll.Config{
 		Clock: clock, Callbacks: rec.Callbacks(), Rand: func() float64 { mu.Lock(); defer mu.Unlock(); return rnd.Float64() },
-		Routes: []jobpoll.Route{{Name: "r", Webhook: policy, Checker: jobpoll.CheckerFunc(func(_ context.Context, job jobpoll.Job) (jobpoll.Report, error) {
+		Routes: []jobpoll.Route{{Name: "r", Schedule: schedule, Webhook: policy, Checker: jobpoll.CheckerFunc(func(_ context.Context, job jobpoll.Job) (jobpoll.Report, error) {
 			return report(job.ID), nil
 		})}},
 	})
@@ -135,28 +135,39 @@ func playTable(t *testing.T, set []tableJob, policy jobpoll.WebhookPolicy, part 
 // go test -run TestWebhookAndReconcilingPollInOneTable -v .
 func TestWebhookAndReconcilingPollInOneTable(t *testing.T) {
 	set := tableSet()
-	modes := []jobpoll.WebhookMode{jobpoll.WebhookExpected, jobpoll.WebhookLearned}
-	poll := playTable(t, set, jobpoll.WebhookPolicy{Mode: jobpoll.WebhookAbsent}, 0)
 	var table strings.Builder
-	row := func(name string, l tableLine) {
-		fmt.Fprintf(&table, "%-28s %6.3f %12.2f %9.2f\n", name, l.polls, l.delay, l.coverage)
-	}
-	fmt.Fprintf(&table, "\n%-28s %6s %12s %9s\n", "", "polls", "mean delay", "coverage")
-	fmt.Fprintf(&table, "%-28s %6s %12s\n", "", "a job", "s")
-	row("poll only", poll)
-	for _, m := range modes {
-		for _, part := range []float64{1, 0.9, 0.5, 0} {
-			l := playTable(t, set, jobpoll.WebhookPolicy{Mode: m}, part)
-			row(fmt.Sprintf("webhook %3.0f %%, %s", 100*part, m), l)
-			switch part {
-			case 1:
-				assert.LessOrEqual(t, l.polls, 0.05, m)
-			case 0.9:
-				assert.LessOrEqual(t, l.polls, 0.3, m)
-				assert.LessOrEqual(t, l.delay, poll.delay/3, m)
-			case 0:
-				assert.InEpsilon(t, poll.polls, l.polls, 0.1, m)
-				assert.InEpsilon(t, poll.delay, l.delay, 0.1, m)
+	fmt.Fprintf(&table, "\n%-36s %6s %12s %9s\n", "", "polls", "mean delay", "coverage")
+	fmt.Fprintf(&table, "%-36s %6s %12s\n", "", "a job", "s")
+	for _, schedule := range []jobpoll.Schedule{{PollCost: jobpoll.NoPlan}, {}} {
+		name := "table"
+		if schedule.PollCost == 0 {
+			name = "plan"
+		}
+		row := func(what string, l tableLine) {
+			fmt.Fprintf(&table, "%-36s %6.3f %12.2f %9.2f\n", name+", "+what, l.polls, l.delay, l.coverage)
+		}
+		poll := playTable(t, set, schedule, jobpoll.WebhookPolicy{Mode: jobpoll.WebhookAbsent}, 0)
+		row("poll only", poll)
+		for _, m := range []jobpoll.WebhookMode{jobpoll.WebhookExpected, jobpoll.WebhookLearned} {
+			for _, part := range []float64{1, 0.9, 0.5, 0} {
+				l := playTable(t, set, schedule, jobpoll.WebhookPolicy{Mode: m}, part)
+				row(fmt.Sprintf("webhook %3.0f %%, %s", 100*part, m), l)
+				switch part {
+				case 1:
+					assert.LessOrEqual(t, l.polls, 0.05, m)
+				case 0.9:
+					assert.LessOrEqual(t, l.polls, 0.3, m)
+					// Looks by a learned plan are late by half as much as those by the
+					// table, and the spread of the durations leaves no such room below it.
+					if name == "table" {
+						assert.LessOrEqual(t, l.delay, poll.delay/3, m)
+					} else {
+						assert.Less(t, l.delay, poll.delay, m)
+					}
+				case 0:
+					assert.InEpsilon(t, poll.polls, l.polls, 0.1, m)
+					assert.InEpsilon(t, poll.delay, l.delay, 0.1, m)
+				}
 			}
 		}
 	}

@@ -55,6 +55,10 @@ func (s *series) fit(prior *curve[float32]) (ages, alive []float32) {
 		f.place(&b)
 	}
 	f.estimate()
+	seen := curve[float64]{f.ages[:f.n], f.alive[:f.n]}
+	for i, q := range percentiles {
+		s.told[i] = float32(seen.quantile(q))
+	}
 	f.smooth(b.sd)
 	f.blend(&b)
 	f.clean()

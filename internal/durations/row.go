@@ -156,16 +156,17 @@ func (r *row) adopt(c *row) {
 	from := c.parts()
 	for i, s := range r.parts() {
 		if o := from[i]; o.since == 0 && o.taken > 0 && s.resets == o.resets {
-			s.fitted, s.since = o.fitted, max(s.since-o.taken, 0)
+			s.fitted, s.told, s.since = o.fitted, o.told, max(s.since-o.taken, 0)
 		}
 	}
 }
 
 func (r *row) summary() Profile {
 	p := Profile{Family: r.name.family, Profile: r.name.profile, Count: r.age.count, Last: r.last}
-	c := r.age.curve(nil)
-	for q, to := range map[float64]*time.Duration{0.10: &p.P10, 0.50: &p.P50, 0.90: &p.P90, 0.99: &p.P99} {
-		*to = durationOf(c.quantile(q))
+	if r.age.curve(nil) != nil {
+		for i, to := range [...]*time.Duration{&p.P10, &p.P50, &p.P90, &p.P99} {
+			*to = durationOf(float64(r.age.told[i]))
+		}
 	}
 	return p
 }

@@ -22,9 +22,15 @@ type series struct {
 	resets uint32  // how often it has struck
 
 	fitted curve[float32] // the latest fit
+	told   quantiles      // of what was seen, as of then, without any prior
 	since  int            // what was seen since
 	taken  int            // since, when this was cloned
 }
+
+// quantiles are the 10th, 50th, 90th and 99th percentile.
+type quantiles [4]float32
+
+var percentiles = [4]float64{0.10, 0.50, 0.90, 0.99}
 
 var fade = math.Exp(-1.0 / memory)
 
