@@ -156,7 +156,7 @@ func (p *Poller) writeEnd(ctx context.Context, r *record, what string) bool {
 		return true
 	}
 	key := r.job.Key()
-	if p.beginWrite(ctx, key) != nil { // shut down
+	if p.writes.begin(ctx, &p.mu, key) != nil { // shut down
 		r.served = false
 		return false
 	}
@@ -168,7 +168,7 @@ func (p *Poller) writeEnd(ctx context.Context, r *record, what string) bool {
 	p.mu.Unlock()
 	err := p.put(ctx, what, rec)
 	p.mu.Lock()
-	p.endWrite(key)
+	p.writes.end(key)
 	if err != nil {
 		p.retryServing(r, p.laterNow(), &r.storeErr)
 		return false

@@ -224,36 +224,6 @@ func (p *Poller) stored(ctx context.Context, k Key) (*storedJob, error) {
 	return &s, nil
 }
 
-// beginWrite waits until no other write of a job's record is under way, so
-// that they reach the store in their order. Called under the lock, which it
-// releases while it waits.
-func (p *Poller) beginWrite(ctx context.Context, k Key) error {
-	for {
-		over, busy := p.writes[k]
-		if !busy {
-			p.writes[k] = make(chan struct{})
-			return nil
-		}
-		p.mu.Unlock()
-		var err error
-		select {
-		case <-over:
-		case <-ctx.Done():
-			err = contextError(ctx)
-		}
-		p.mu.Lock()
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// endWrite lets the next write in. Called under the lock.
-func (p *Poller) endWrite(k Key) {
-	close(p.writes[k])
-	delete(p.writes, k)
-}
-
 // noticeID is the id of a parked notice's record: that of the event, or where
 // the sender gave none, what it tells.
 func noticeID(n *Notice) string {

@@ -76,7 +76,7 @@ type Poller struct {
 	cooled         map[*Budget][laneCount]cooldown // as last left to a flush
 	restored       bool
 	submits        submissions
-	writes         map[Key]chan struct{} // of job records, under way; closed when over
+	writes         writes[Key] // of job records
 	flushing       bool
 	flushed        Stamp
 	dirty          []handle     // records that the store is behind with
@@ -110,7 +110,7 @@ func New(cfg Config) (*Poller, error) {
 		line: newTimeline(cfg.Clock), meters: newMeter(), learned: NewLearner(0),
 		families: map[string][]*route{}, estimates: map[handle]estimates{}, unsaved: map[profileName]struct{}{},
 		routes: map[string]*route{}, jobs: newJobTable(), byClient: map[string]Key{}, orphans: map[string][]storedJob{},
-		writes: map[Key]chan struct{}{}, coolLater: map[string]*storedBudget{}, cooled: map[*Budget][laneCount]cooldown{},
+		writes: writes[Key]{}, submits: submissions{keys: writes[string]{}}, coolLater: map[string]*storedBudget{}, cooled: map[*Budget][laneCount]cooldown{},
 		retention: cmp.Or(cfg.Retention, DefaultRetention),
 	}
 	p.tenancy.set(&cfg, strconv.FormatUint(rand.Uint64(), 36))

@@ -265,7 +265,7 @@ func (p *Poller) takeSubmission(ctx context.Context, s *submission, f sighting) 
 		return nil
 	}
 	if p.store != nil {
-		if err := p.beginWrite(ctx, key); err != nil { // another write of that job hangs
+		if err := p.writes.begin(ctx, &p.mu, key); err != nil { // another write of that job hangs
 			p.unlock()
 			read := readError(err)
 			p.mu.Lock()
@@ -319,7 +319,7 @@ func (p *Poller) takeable(s *submission) bool {
 
 func (p *Poller) endTaking(key Key) {
 	if p.store != nil {
-		p.endWrite(key)
+		p.writes.end(key)
 	}
 }
 

@@ -99,34 +99,13 @@ func (p *Poller) submissionBehind(s *submission) {
 func (p *Poller) beginKey(ctx context.Context, client string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for {
-		over, busy := p.submits.keys[client]
-		if !busy {
-			if p.submits.keys == nil {
-				p.submits.keys = map[string]chan struct{}{}
-			}
-			p.submits.keys[client] = make(chan struct{})
-			return nil
-		}
-		p.mu.Unlock()
-		var err error
-		select {
-		case <-over:
-		case <-ctx.Done():
-			err = contextError(ctx)
-		}
-		p.mu.Lock()
-		if err != nil {
-			return err
-		}
-	}
+	return p.submits.keys.begin(ctx, &p.mu, client)
 }
 
 func (p *Poller) endKey(client string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	close(p.submits.keys[client])
-	delete(p.submits.keys, client)
+	p.submits.keys.end(client)
 }
 
 func decodeSubmission(rec Record) (storedSubmission, error) {

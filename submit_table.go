@@ -101,12 +101,12 @@ func (s *submission) reply(job Job, err error) {
 	s.answer, s.callers = &submitAnswer{done: make(chan struct{})}, 0
 }
 
-// submissions are those that are not watched jobs yet. The zero value is ready.
+// submissions are those that are not watched jobs yet.
 type submissions struct {
 	table records.Table[*submission]
 	byKey map[string]*submission // by ClientKey
 	next  due.Queue              // those with something to do
-	keys  map[string]chan struct{}
+	keys  writes[string]         // of their records
 }
 
 func (t *submissions) get(client string) *submission { return t.byKey[client] }

@@ -46,7 +46,7 @@ func (p *Poller) watch(ctx context.Context, job Job, w *endWaiter) (*Outcome, er
 			defer func() {
 				p.mu.Lock()
 				defer p.mu.Unlock()
-				p.endWrite(key)
+				p.writes.end(key)
 			}()
 			break
 		}
