@@ -76,7 +76,7 @@ func (s *storeState) set(ops storeOp, err error, now Stamp) bool {
 func (p *Poller) Health() Health {
 	now := p.line.now()
 	p.mu.Lock()
-	h := Health{Running: p.running, Owner: p.tenancy.refusal() == nil}
+	h := Health{Running: p.running && !p.over, Owner: p.tenancy.refusal() == nil}
 	behind, since := len(p.dirty)+p.behind.len(), p.behindSince
 	p.mu.Unlock()
 	if p.store == nil {
