@@ -34,13 +34,27 @@ type receipt interface {
 // look asks about one job.
 func (c *Client) look(ctx context.Context, r Request, v reply) (jobpoll.Report, error) {
 	ans, err := c.Do(ctx, r, v)
+	return told(&ans, err, v)
+}
+
+// lookAccepted is look where a 202 without a body says that a job is not done.
+func (c *Client) lookAccepted(ctx context.Context, r Request, v reply) (jobpoll.Report, error) {
+	ans, err := c.Do(ctx, r, v)
+	if ans.Status == http.StatusAccepted && errors.Is(err, errEmptyBody) {
+		return jobpoll.Report{State: jobpoll.StateRunning, Hint: ans.Hint}, nil
+	}
+	return told(&ans, err, v)
+}
+
+// told is what an answer says, with the error of the call.
+func told(ans *Answer, err error, v reply) (jobpoll.Report, error) {
 	if err := forgive(err, v.readable()); err != nil {
 		return jobpoll.Report{}, err
 	}
-	if err := v.refusal(&ans); err != nil {
+	if err := v.refusal(ans); err != nil {
 		return jobpoll.Report{}, err
 	}
-	return v.report(&ans)
+	return v.report(ans)
 }
 
 // submit starts a job by one POST; ref makes the Job's Ref of the answer, nil for

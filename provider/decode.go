@@ -95,7 +95,11 @@ func (c *Client) receive(ctx context.Context, resp *http.Response, key *secret, 
 
 // decodeInto decodes a body that is said to be JSON.
 func decodeInto(h http.Header, body []byte, into any) error {
-	if why := undecodable(h, body); why != "" {
+	switch why := undecodable(h, body); why {
+	case "":
+	case emptyBody:
+		return errEmptyBody
+	default:
 		return errors.New(why)
 	}
 	return json.Unmarshal(body, into)
@@ -134,13 +138,17 @@ func readBody(resp *http.Response, limit int64) (body []byte, more bool, err err
 	return body, false, err
 }
 
+const emptyBody = "it is empty"
+
+var errEmptyBody = errors.New(emptyBody)
+
 // undecodable says why a body is no JSON; empty if it may be.
 func undecodable(h http.Header, body []byte) string {
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return fmt.Sprintf("the encoding %q, which was not asked for", jobpoll.Excerpt(e))
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
-		return "it is empty"
+		return emptyBody
 	}
 	if t := h.Get("Content-Type"); !mayBeJSON(t) {
 		return fmt.Sprintf("the content type %q", jobpoll.Excerpt(t))

@@ -4,6 +4,22 @@
 //	fal          NewFal        Checker, Fetcher, Canceler, Refresher
 //	Replicate    NewReplicate  Checker, Canceler, Refresher, Reconciler
 //	Atlas Cloud  NewAtlas      Checker, Refresher
+//	Runway       NewRunway     Checker, Canceler, Refresher
+//	Luma         NewLuma       Checker, Refresher, Reconciler
+//	OpenAI       NewOpenAI     Checker, Refresher, Reconciler: the shape, at gateways
+//	Kling        NewKling      Checker, Refresher, Reconciler
+//	MiniMax      NewMiniMax    Checker, Fetcher, Refresher
+//	Veo          NewGeminiVeo  Checker, Refresher
+//	             NewVertexVeo  Checker, Refresher
+//	DashScope    NewDashScope  Checker, Canceler, Refresher
+//	Ark          NewArk        Checker, Canceler, Refresher, Reconciler
+//	WaveSpeed    NewWaveSpeed  Checker, Refresher
+//	xAI          NewXAI        Checker, Refresher
+//	Stability    NewStability  Checker, Refresher; no Submit
+//
+// Two are for conventions that many services keep: NewAzureLRO (Checker, Refresher)
+// and NewGoogleLRO (Checker, Canceler, Refresher). What could not be read in an
+// artefact of the provider's own is said in the doc of each adapter.
 //
 // An adapter starts a job by Submit, one POST that is never repeated, and is the
 // Checker of a jobpoll.Route:
@@ -19,9 +35,10 @@
 //
 // # Webhooks
 //
-// ReplicateNotice, FalNotice and AtlasNotice read what those providers send to
-// Order.Webhook, by the same tables as a look: each is a Parser of package
-// webhook, which verifies it first.
+// ReplicateNotice, FalNotice, AtlasNotice, LumaNotice, KlingNotice, MiniMaxNotice,
+// ArkNotice and WaveSpeedNotice read what those providers send to Order.Webhook, by
+// the same tables as a look: each is a Parser of package webhook, which verifies it
+// first. OpenAINotice and GeminiNotice read events that name a job and no more.
 //
 // # The kit
 //

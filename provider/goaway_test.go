@@ -87,7 +87,7 @@ func TestASubmissionGoesOutOnceWhateverHTTP2SaysOfIt(t *testing.T) {
 	} {
 		var streams atomic.Int32
 		base, client := goAwayServer(t, &streams, answer)
-		for _, adapter := range adapterNames {
+		for _, adapter := range alikeAdapters() {
 			streams.Store(0)
 			a := newAdapterFor(t, adapter, Config{BaseURL: base, Credentials: Secret(kitKey), HTTP: client})
 			_, _, err := a.Submit(t.Context(), Order{Model: "own/app", Header: http.Header{"Idempotency-Key": {"mine"}}})
@@ -108,7 +108,7 @@ func TestASubmissionGoesOutOnceWhateverHTTP2SaysOfIt(t *testing.T) {
 func TestALookThatIsSentAwayIsGivenUp(t *testing.T) {
 	var streams atomic.Int32
 	base, client := goAwayServer(t, &streams, func(uint32) []byte { return frame(frameGoAway, 0, lastStreamZero, noErrorAtAll) })
-	for _, adapter := range adapterNames {
+	for _, adapter := range alikeAdapters() {
 		streams.Store(0)
 		a := newAdapterFor(t, adapter, Config{BaseURL: base, Credentials: Secret(kitKey), HTTP: client, Timeout: -1})
 		_, err := a.Check(t.Context(), jobpoll.Job{Route: "r", ID: "x", Ref: refFor(adapter)})

@@ -108,7 +108,7 @@ func TestNothingThatComesInsteadOfAnAnswerFailsAJob(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			server := httptest.NewServer(c.serve)
 			t.Cleanup(server.Close)
-			for _, name := range adapterNames {
+			for _, name := range alikeAdapters() {
 				a := newAdapterFor(t, name, Config{BaseURL: server.URL, Credentials: Secret(kitKey)})
 				rep, err := a.Check(t.Context(), jobpoll.Job{Route: "r", ID: "x", Ref: refFor(name)})
 				var ce *jobpoll.CheckError
@@ -130,7 +130,7 @@ func refFor(name string) string {
 	if name == "fal" {
 		return "own/app"
 	}
-	return ""
+	return families[name].ref
 }
 
 func TestALongBodyIsHeldToItsBound(t *testing.T) {
@@ -239,7 +239,7 @@ func TestTheCredentialDoesNotReachAnotherHost(t *testing.T) {
 			http.Redirect(w, r, evil.URL+r.URL.Path, code)
 		}))
 		t.Cleanup(server.Close)
-		for _, name := range adapterNames {
+		for _, name := range alikeAdapters() {
 			a := newAdapterFor(t, name, Config{BaseURL: server.URL, Credentials: Secret(kitKey), Hosts: []string{strings.TrimPrefix(evil.URL, "http://")}})
 			_, err := a.Check(t.Context(), jobpoll.Job{ID: "x", Ref: refFor(name)})
 			require.ErrorIs(t, err, ErrForeignHost, name)

@@ -104,8 +104,11 @@ func explainKling(ans Answer, e *jobpoll.CheckError) {
 		return
 	}
 	e.Kind = kind
-	if kind != jobpoll.ErrorRateLimited && kind != jobpoll.ErrorConcurrency {
-		e.Hint = jobpoll.Hint{}
+	switch kind {
+	case jobpoll.ErrorRateLimited, jobpoll.ErrorConcurrency:
+		e.Hint.Scope = jobpoll.ScopeBudget
+	default:
+		e.Hint = jobpoll.Hint{} // no wait helps
 	}
 }
 
@@ -158,7 +161,7 @@ func (v *klingTask) report(ans *Answer) (jobpoll.Report, error) {
 
 func (v *klingTask) output() json.RawMessage {
 	for _, o := range []json.RawMessage{v.TaskResult.Videos, v.TaskResult.Images, v.Outputs} {
-		if HasOutput(o) {
+		if o = withURL(o, "url"); o != nil {
 			return o
 		}
 	}
@@ -196,7 +199,7 @@ func (v *klingReply) UnmarshalJSON(b []byte) error {
 	v.code, v.text = envelope.Code, envelope.Message
 	tasks, isList := klingTasks(envelope.Data)
 	for _, t := range tasks {
-		if v.want == "" || t.id() == "" || t.id() == v.want {
+		if !isList || v.want == "" || t.id() == "" || t.id() == v.want {
 			v.klingTask = t
 			return nil
 		}

@@ -140,7 +140,7 @@ func TestASubmissionGoesOutOnceOverHTTP2(t *testing.T) {
 // A redirect of any kind, and a refusal, is the answer to a submission.
 func TestASubmissionGoesOutOnceWhateverTheAnswer(t *testing.T) {
 	for _, status := range []int{300, 301, 302, 303, 304, 307, 308, 401, 407, 408, 421, 425, 429, 500, 502, 503, 504} {
-		for _, name := range adapterNames {
+		for _, name := range alikeAdapters() {
 			var requests atomic.Int32
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				requests.Add(1)

@@ -101,7 +101,7 @@ func (v *openAIVideo) id() string     { return string(v.ID) }
 
 func (v *openAIVideo) refusal(ans *Answer) error {
 	if v.Status == "" && v.Error != (openAIError{}) {
-		return ans.Errorf(jobpoll.ErrorTransient, "an error in the place of a video")
+		return ans.Errorf(jobpoll.ErrorTransient, "an error, and an answer without a status")
 	}
 	return nil
 }

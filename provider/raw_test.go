@@ -121,7 +121,7 @@ func TestRawAnswersThatMeanHarmArePassingFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := rawServer(t, serve)
-			for _, provider := range adapterNames {
+			for _, provider := range alikeAdapters() {
 				a := newAdapterFor(t, provider, Config{BaseURL: base, Credentials: Secret(kitKey), Timeout: -1})
 				told := make(chan error, 1)
 				go func() {

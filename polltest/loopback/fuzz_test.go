@@ -17,13 +17,15 @@ func FuzzWiresAnswerAnyRequest(f *testing.F) {
 		"", "/", "//", "/v1/predictions", "/v1/predictions/job", "/v1/predictions/job/cancel", "/v1/models/a/b/predictions",
 		"/a/b", "/workflows/a", "/workflows/a/b/requests/job/status", "/a/b/requests/job", "/a/b/requests/job/cancel",
 		"/api/v1/model/generateVideo", "/api/v1/model/prediction/job", "/api/v1/model/prediction/",
+		"/v1/tasks/job", "/v1/image_to_video", "/v1/videos/text2video", "/v1/videos/text2video/job", "/v1/query/video_generation", "/v1/files/retrieve",
+		"/api/v1/tasks/job", "/api/v1/tasks/job/cancel", "/api/v1/services/aigc/a/b", "/v1beta/models/m:predictLongRunning", "/v1beta/models/m/operations/job",
 	} {
-		for _, method := range []string{"GET", "POST", "PUT"} {
+		for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
 			f.Add(method, path, "cursor=-9&logs=1", "Bearer x", "-5s", `{"input":{"a":[]},"version":1}`)
 		}
 	}
 	f.Fuzz(func(t *testing.T, method, path, query, authorization, deadline, body string) {
-		for _, wire := range []loopback.Wire{loopback.Fal(), loopback.Replicate(), loopback.Atlas()} {
+		for _, wire := range []loopback.Wire{loopback.Fal(), loopback.Replicate(), loopback.Atlas(), loopback.Runway(), loopback.Kling(), loopback.MiniMax(), loopback.DashScope(), loopback.Veo()} {
 			server := loopback.New(loopback.Config{Wire: wire})
 			server.Add("job", "running 20% eta 3s")
 			w := httptest.NewRecorder()

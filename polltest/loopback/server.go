@@ -22,7 +22,8 @@ const (
 
 // Config says how a Server behaves. Only Wire is needed.
 type Config struct {
-	// Wire is the shape in which the server speaks: Fal(), Replicate(), Atlas().
+	// Wire is the shape in which the server speaks: Fal(), Replicate(), Atlas(),
+	// Runway(), Kling(), MiniMax(), DashScope(), Veo(), or one of your own.
 	Wire Wire
 	// Clock is the time of the server; nil: package time. Jobs run on its
 	// monotonic time where there is one, Date headers and time stamps on Now.

@@ -1,0 +1,197 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jobpoll/jobpoll"
+)
+
+// Addresses of Ark: that of BytePlus, and that of Volcengine in China.
+const (
+	ArkURL        = "https://ark.ap-southeast.bytepluses.com"
+	ArkBeijingURL = "https://ark.cn-beijing.volces.com"
+)
+
+// ArkRetention is how long the URL of a video lives.
+// Source: copies of the documents of ModelArk
+const ArkRetention = 24 * time.Hour
+
+// arkTasks is where tasks are.
+const arkTasks = "/api/v3/contents/generations/tasks"
+
+// Ark is the adapter for the generations of Ark, of Volcengine and of BytePlus
+// (Seedance). It is a jobpoll.Checker, Canceler, Refresher and Reconciler, and safe
+// for concurrent use.
+//
+// A Job needs the id of the task and no Ref. The Output is the object "content",
+// where it has a video or a file; its URLs live for ArkRetention. A failure whose
+// code names sensitive content is FailureFiltered, input and output alike; of the
+// other codes those that begin with InternalService are FailureFault and those
+// that begin with InvalidParameter FailureRejected.
+//
+// Not verified in an artefact of the vendor's: the word "expired", the life of a
+// URL, and codes but the one of sensitive content.
+//
+// Source: Volcengine's SDK volcengine-go-sdk, and copies of the documents of
+// ModelArk
+type Ark struct{ c *Client }
+
+var (
+	_ jobpoll.Checker    = (*Ark)(nil)
+	_ jobpoll.Canceler   = (*Ark)(nil)
+	_ jobpoll.Refresher  = (*Ark)(nil)
+	_ jobpoll.Reconciler = (*Ark)(nil)
+)
+
+// arkWords are all words of a task's status.
+var arkWords = jobpoll.Words{
+	"queued":    jobpoll.StateQueued,
+	"running":   jobpoll.StateRunning,
+	"succeeded": jobpoll.StateSucceeded,
+	"failed":    jobpoll.StateFailed,
+	"cancelled": jobpoll.StateCanceled,
+	"expired":   jobpoll.StateExpired,
+}
+
+// NewArk makes the adapter. Only Credentials is required: the API key.
+func NewArk(cfg Config) (*Ark, error) {
+	c, err := newAdapter(cfg.orElse(ArkURL, "Bearer", nil), "ARK_API_KEY")
+	if err != nil {
+		return nil, err
+	}
+	return &Ark{c}, nil
+}
+
+// arkTask is what Ark tells of a task.
+type arkTask struct {
+	ID        Text            `json:"id"`
+	Status    string          `json:"status"`
+	Content   json.RawMessage `json:"content"`
+	Error     openAIError     `json:"error"`
+	Reason    openAIError     `json:"failure_reason"` // in lists
+	UpdatedAt Text            `json:"updated_at"`
+}
+
+func (v *arkTask) readable() bool { return v.Status != "" }
+func (v *arkTask) id() string     { return string(v.ID) }
+
+func (v *arkTask) refusal(ans *Answer) error {
+	if v.Status == "" && v.Error != (openAIError{}) {
+		return ans.Errorf(jobpoll.ErrorTransient, "an error, and an answer without a status")
+	}
+	return nil
+}
+
+func (v *arkTask) report(ans *Answer) (jobpoll.Report, error) {
+	if v.Status == "" {
+		return jobpoll.Report{}, noStatus(ans)
+	}
+	r := jobpoll.Report{State: arkWords.State(v.Status), RawStatus: v.Status, Hint: ans.Hint}
+	if !r.State.Terminal() {
+		return r, nil
+	}
+	if r.CompletedAt = v.UpdatedAt.Time(); !r.CompletedAt.IsZero() && r.State == jobpoll.StateSucceeded {
+		r.ResultExpiresAt = r.CompletedAt.Add(ArkRetention)
+	}
+	why := v.Error
+	if why == (openAIError{}) {
+		why = v.Reason
+	}
+	settle(&r, v.output(), arkFailure(string(why.Code), string(why.Message)))
+	return r, nil
+}
+
+// output is the content, where there is a video or a file in it.
+func (v *arkTask) output() json.RawMessage {
+	var has struct {
+		Video Text `json:"video_url"`
+		File  Text `json:"file_url"`
+	}
+	_ = json.Unmarshal(v.Content, &has) // another shape has neither
+	if has.Video == "" && has.File == "" {
+		return nil
+	}
+	return v.Content
+}
+
+func arkFailure(code, text string) jobpoll.Failure {
+	f := jobpoll.Failure{Code: code, Message: text}
+	switch {
+	case mentions([]string{"sensitivecontent"}, code):
+		f.Kind = jobpoll.FailureFiltered
+	case strings.HasPrefix(code, "InvalidParameter"):
+		f.Kind = jobpoll.FailureRejected
+	case strings.HasPrefix(code, "InternalService"):
+		f.Kind = jobpoll.FailureFault
+	}
+	return filtered(f)
+}
+
+// Check asks about one task.
+func (p *Ark) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
+	return p.c.look(ctx, Request{URL: arkTasks + "/" + url.PathEscape(job.ID)}, &arkTask{})
+}
+
+// Cancel asks Ark to cancel a task, which it does while that is queued. The same
+// call removes the record of a task that has ended, with its result: do not cancel
+// what may be done.
+func (p *Ark) Cancel(ctx context.Context, job jobpoll.Job) error {
+	_, err := p.c.Do(ctx, Request{Method: http.MethodDelete, URL: arkTasks + "/" + url.PathEscape(job.ID)}, nil)
+	return err
+}
+
+// Refresh asks Config.Credentials for the key anew.
+func (p *Ark) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
+
+// Submit starts a task, by one POST that is never repeated. Order.Input must be a
+// JSON object: model and callback_url are put into it.
+func (p *Ark) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report, error) {
+	r, err := o.plain(arkTasks, "callback_url")
+	if err != nil {
+		return jobpoll.Job{}, jobpoll.Report{}, err
+	}
+	return p.c.submit(ctx, o, r, &arkTask{}, nil)
+}
+
+// Lookup looks for a task in the account's list, which takes its id for a filter.
+// What it does not find is FindingUnknown, never absent.
+func (p *Ark) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding, error) {
+	if lost.Job.ID == "" {
+		return jobpoll.Finding{}, nil
+	}
+	var list struct {
+		Items []arkTask `json:"items"`
+	}
+	ans, err := p.c.Do(ctx, Request{URL: arkTasks, Query: url.Values{"filter.task_ids": {lost.Job.ID}}}, &list)
+	if err := forgive(err, len(list.Items) > 0); err != nil {
+		return jobpoll.Finding{}, err
+	}
+	return listed(&ans, lost.Job.ID, len(list.Items), func(i int) (string, string) {
+		return list.Items[i].id(), list.Items[i].Status
+	}, arkWords), nil
+}
+
+// ArkLimits are the limits of an account at BytePlus: 120 tasks that wait.
+// Volcengine publishes its own for each model.
+// Source: a copy of the documents of ModelArk
+func ArkLimits() jobpoll.Limits { return jobpoll.Limits{Jobs: 120} }
+
+// ArkNotice makes a notice of a delivery of Ark's: the body is the task, as a look
+// gives it. It is a Parser of package webhook. Ark signs nothing: let a token in
+// the URL of Order.Webhook show that a delivery is Ark's, see webhook.NewToken.
+//
+// Source: copies of the documents of ModelArk
+func ArkNotice(body []byte, _ http.Header) (jobpoll.Notice, error) {
+	var v arkTask
+	n, err := unwrapped(body, &v)
+	if err != nil {
+		return jobpoll.Notice{}, err
+	}
+	n.At = v.UpdatedAt.Time()
+	return n, nil
+}

@@ -1,0 +1,31 @@
+package provider
+
+import (
+	"encoding/json"
+
+	"github.com/jobpoll/jobpoll"
+	"github.com/jobpoll/jobpoll/polltest"
+)
+
+func init() {
+	canceled := answers(200, `{"output":{"task_id":"{id}","task_status":"CANCELED"}}`, jobpoll.Report{RawStatus: "CANCELED"})
+	filtered := answers(200, `{"output":{"task_id":"{id}","task_status":"FAILED","code":"DataInspectionFailed","message":"content"}}`, jobpoll.Report{RawStatus: "FAILED"})
+	nothing := answers(200, `{"output":{"task_id":"{id}","task_status":"SUCCEEDED"}}`, jobpoll.Report{RawStatus: "SUCCEEDED"})
+	taken := answers(200, `{"request_id":"rq-1"}`, jobpoll.Report{})
+	families["dashscope"] = family{
+		make:  func(cfg Config) (adapter, error) { return made(NewDashScope(cfg)) },
+		words: dashScopeWords,
+		reply: func() reply { return &dashScopeAnswer{} },
+		body:  `{"request_id":"rq-2","output":{"task_id":"ds-01","task_status":"SUCCEEDED","submit_time":"2026-01-02 11:04:05.100","scheduled_time":"2026-01-02 11:04:07.000","end_time":"2026-01-02 11:06:00.000","video_url":"https://oss.example.test/a.mp4?Expires=1"},"usage":{"video_count":1}}`,
+		kinds: []jobpoll.FailureKind{jobpoll.FailureUnknown, jobpoll.FailureFault, jobpoll.FailureRejected, jobpoll.FailureFiltered, jobpoll.FailureNoOutput},
+		stated: polltest.Adapter{
+			Pending: answers(200, `{"output":{"task_id":"{id}","task_status":"PENDING"}}`, jobpoll.Report{State: jobpoll.StateQueued, RawStatus: "PENDING"}),
+			Succeeded: answers(200, `{"output":{"task_id":"{id}","task_status":"SUCCEEDED","video_url":"https://cdn.example/{id}.mp4"}}`,
+				jobpoll.Report{RawStatus: "SUCCEEDED", Output: json.RawMessage(`"https://cdn.example/{id}.mp4"`)}),
+			Failed: answers(200, `{"output":{"task_id":"{id}","task_status":"FAILED","code":"X","message":"went away"}}`,
+				jobpoll.Report{RawStatus: "FAILED", Failure: &jobpoll.Failure{Code: "X", Message: "went away"}}),
+			Canceled: &canceled, Filtered: &filtered, NoOutput: &nothing, Cancel: &taken,
+			Errors: []polltest.Answer{{Body: `{"output":{"task_id":"{id}","task_status":"UNKNOWN"}}`, WantKind: jobpoll.ErrorNoSuchJob}},
+		},
+	}
+}

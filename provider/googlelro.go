@@ -1,0 +1,151 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/jobpoll/jobpoll"
+)
+
+// GoogleLRO is the adapter for long-running operations by Google's convention
+// AIP-151, of any service that has them. It is a jobpoll.Checker, Canceler and
+// Refresher, and safe for concurrent use.
+//
+// A Job's ID is the whole name of the operation, slashes and all ("projects/p/
+// operations/o"), which is asked for below BaseURL and its version:
+// "https://service.googleapis.com/v1". The Output is the field "response". There
+// are no words: an operation is done or it is not. That it waits cannot be told
+// from that it runs.
+//
+// An operation that is done with an error failed by its code, of google.rpc.Code:
+// 1 is a cancellation and 4 an expired job; 3 is FailureRejected, 7 FailurePolicy,
+// 8 FailureQuota, 13 and 14 FailureFault. Not verified: the numbers, and the wait
+// of a RetryInfo in the body of a 429.
+//
+// Source: https://google.aip.dev/151
+type GoogleLRO struct{ c *Client }
+
+var (
+	_ jobpoll.Checker   = (*GoogleLRO)(nil)
+	_ jobpoll.Canceler  = (*GoogleLRO)(nil)
+	_ jobpoll.Refresher = (*GoogleLRO)(nil)
+)
+
+// NewGoogleLRO makes the adapter. BaseURL and Credentials are required; the
+// latter give an access token.
+func NewGoogleLRO(cfg Config) (*GoogleLRO, error) {
+	c, err := newAdapter(cfg.orElse("", "Bearer", explainGoogle), "GOOGLE_ACCESS_TOKEN")
+	if err != nil {
+		return nil, err
+	}
+	return &GoogleLRO{c}, nil
+}
+
+// rpcCodes are the codes of google.rpc.Code that say why an operation failed.
+var rpcCodes = map[string]jobpoll.FailureKind{
+	"3":  jobpoll.FailureRejected,
+	"7":  jobpoll.FailurePolicy,
+	"8":  jobpoll.FailureQuota,
+	"13": jobpoll.FailureFault,
+	"14": jobpoll.FailureFault,
+}
+
+// explainGoogle reads the wait that stands in the body: "12s".
+func explainGoogle(ans Answer, e *jobpoll.CheckError) {
+	var v struct {
+		Error struct {
+			Details []struct {
+				Delay Text `json:"retryDelay"`
+			} `json:"details"`
+		} `json:"error"`
+	}
+	ans.decode(&v)
+	for _, d := range v.Error.Details {
+		if s, ok := strings.CutSuffix(string(d.Delay), "s"); ok {
+			e.Hint.RetryAfter = max(e.Hint.RetryAfter, Text(s).Seconds())
+		}
+	}
+}
+
+// operation is what is told of an operation.
+type operation struct {
+	Name  Text `json:"name"`
+	Done  Text `json:"done"`
+	Error struct {
+		Code    Text `json:"code"`
+		Message Text `json:"message"`
+	} `json:"error"`
+	Response json.RawMessage `json:"response"`
+
+	// output reads the response; nil: it is the output.
+	output func(response json.RawMessage) (json.RawMessage, jobpoll.Failure)
+}
+
+func (v *operation) readable() bool { return v.Name != "" }
+func (v *operation) id() string     { return string(v.Name) }
+
+func (v *operation) refusal(ans *Answer) error {
+	if v.Name == "" {
+		return ans.Errorf(jobpoll.ErrorTransient, "an answer that is no operation: it has no name")
+	}
+	return nil
+}
+
+func (v *operation) report(ans *Answer) (jobpoll.Report, error) {
+	r := jobpoll.Report{State: jobpoll.StateRunning, Hint: ans.Hint}
+	if !strings.EqualFold(strings.TrimSpace(string(v.Done)), "true") {
+		return r, nil
+	}
+	code := string(v.Error.Code)
+	if (code != "" && code != "0") || v.Error.Message != "" {
+		switch r.State = jobpoll.StateFailed; code {
+		case "1":
+			r.State = jobpoll.StateCanceled
+		case "4":
+			r.State = jobpoll.StateExpired
+		}
+		settle(&r, nil, filtered(jobpoll.Failure{Kind: rpcCodes[code], Code: code, Message: string(v.Error.Message)}))
+		return r, nil
+	}
+	r.State = jobpoll.StateSucceeded
+	output, failure := v.Response, jobpoll.Failure{}
+	if v.output != nil {
+		output, failure = v.output(v.Response)
+	}
+	settle(&r, output, failure)
+	return r, nil
+}
+
+// Check asks about one operation.
+func (p *GoogleLRO) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
+	return p.c.look(ctx, Request{URL: p.c.path(job.ID)}, &operation{})
+}
+
+// Cancel asks the service to cancel an operation, by the method of the
+// convention, which a service need not have.
+func (p *GoogleLRO) Cancel(ctx context.Context, job jobpoll.Job) error {
+	_, err := p.c.Do(ctx, Request{Method: http.MethodPost, URL: p.c.path(job.ID) + ":cancel", Body: struct{}{}}, nil)
+	return err
+}
+
+// Refresh asks Config.Credentials for the token anew.
+func (p *GoogleLRO) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
+
+// Submit starts an operation, by one POST that is never repeated, of Order.Input to
+// Order.Path, which is required.
+func (p *GoogleLRO) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report, error) {
+	if err := o.toPath(); err != nil {
+		return jobpoll.Job{}, jobpoll.Report{}, err
+	}
+	return p.c.submit(ctx, o, Request{URL: o.Path, Header: o.Header, Body: o.Input}, &operation{}, nil)
+}
+
+// toPath says what keeps an order from being sent to its path.
+func (o *Order) toPath() error {
+	if o.Path == "" {
+		return invalid("Order.Path is empty: it is the method that starts the job")
+	}
+	return o.noWebhook()
+}

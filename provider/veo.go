@@ -1,0 +1,187 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/jobpoll/jobpoll"
+)
+
+// GeminiURL is the address of the Gemini API, with its version.
+const GeminiURL = "https://generativelanguage.googleapis.com/v1beta"
+
+// VeoRetention is how long the Gemini API keeps a video. When it was made is not
+// told, so that no Report has ResultExpiresAt.
+// Source: https://ai.google.dev/gemini-api/docs/video
+const VeoRetention = 48 * time.Hour
+
+// maxInlineVideo is Config.MaxBody of adapters of providers that put the bytes of a
+// video into the answer.
+const maxInlineVideo = 16 << 20
+
+// Veo is the adapter for Google's Veo, at the Gemini API (NewGeminiVeo) or at
+// Vertex AI (NewVertexVeo). It is a jobpoll.Checker and Refresher, and safe for
+// concurrent use; there is no list, and no cancellation that is documented for it.
+//
+// A Job's ID is the whole name of the operation, slashes and all. The Output is the
+// list of videos: generatedSamples at Gemini, whose URIs need the API key, and
+// videos at Vertex, with a gcsUri or the bytes. An answer with the bytes may be
+// large: Config.MaxBody is 16 MiB where it is not set, and the engine keeps no
+// Output above jobpoll.MaxOutput; have them put into a bucket.
+//
+// A filter that took all videos is a failure of kind FailureFiltered, though the
+// operation is done without an error. Errors are read as GoogleLRO reads them.
+//
+// Not verified: the numbers of the codes, whether Veo stays at this API beside
+// Interactions, and where webhook_config stands in an order.
+//
+// Source: Google's SDK google.golang.org/genai 1.77.0
+type Veo struct {
+	c      *Client
+	vertex bool
+}
+
+var (
+	_ jobpoll.Checker   = (*Veo)(nil)
+	_ jobpoll.Refresher = (*Veo)(nil)
+)
+
+// NewGeminiVeo makes the adapter for the Gemini API. Only Credentials is required:
+// the API key, which goes into X-Goog-Api-Key.
+func NewGeminiVeo(cfg Config) (*Veo, error) {
+	if cfg.Header == "" && cfg.Scheme == "" {
+		cfg.Header = "X-Goog-Api-Key"
+	}
+	return newVeo(cfg.orElse(GeminiURL, "", explainGoogle), "GEMINI_API_KEY", false)
+}
+
+// NewVertexVeo makes the adapter for Vertex AI. BaseURL is required, with the
+// version ("https://us-central1-aiplatform.googleapis.com/v1"), and so are
+// Credentials, which give an access token.
+func NewVertexVeo(cfg Config) (*Veo, error) {
+	return newVeo(cfg.orElse("", "Bearer", explainGoogle), "GOOGLE_ACCESS_TOKEN", true)
+}
+
+func newVeo(cfg Config, variable string, vertex bool) (*Veo, error) {
+	if cfg.MaxBody == 0 {
+		cfg.MaxBody = maxInlineVideo
+	}
+	c, err := newAdapter(cfg, variable)
+	if err != nil {
+		return nil, err
+	}
+	return &Veo{c, vertex}, nil
+}
+
+// veoOutput reads the response of an operation, of Gemini or of Vertex.
+func veoOutput(response json.RawMessage) (json.RawMessage, jobpoll.Failure) {
+	type taken struct {
+		Count   Text   `json:"raiMediaFilteredCount"`
+		Reasons []Text `json:"raiMediaFilteredReasons"`
+	}
+	var v struct {
+		taken
+		Videos json.RawMessage `json:"videos"`
+		Gemini struct {
+			taken
+			Samples json.RawMessage `json:"generatedSamples"`
+		} `json:"generateVideoResponse"`
+	}
+	_ = json.Unmarshal(response, &v) // another shape has no videos
+	if out := withURL(v.Videos, "gcsUri", "bytesBase64Encoded"); out != nil {
+		return out, jobpoll.Failure{}
+	}
+	if veoSamples(v.Gemini.Samples) {
+		return v.Gemini.Samples, jobpoll.Failure{}
+	}
+	f := jobpoll.Failure{}
+	for _, t := range []taken{v.taken, v.Gemini.taken} {
+		if n, _ := t.Count.count(); n == 0 && len(t.Reasons) == 0 {
+			continue
+		}
+		f.Kind = jobpoll.FailureFiltered
+		for _, reason := range t.Reasons {
+			f.Message = strings.TrimPrefix(cut([]byte(f.Message+"; "+string(reason))), "; ")
+		}
+	}
+	return nil, f
+}
+
+// veoSamples reports whether one of the samples has a video.
+func veoSamples(raw json.RawMessage) bool {
+	var list []struct {
+		Video struct {
+			URI Text `json:"uri"`
+		} `json:"video"`
+	}
+	_ = json.Unmarshal(raw, &list) // another shape has none
+	for _, s := range list {
+		if s.Video.URI != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Check asks about one operation.
+func (p *Veo) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
+	r := Request{URL: p.c.path(job.ID)}
+	if p.vertex {
+		model, _, ok := strings.Cut(job.ID, "/operations/")
+		if !ok {
+			return jobpoll.Report{}, invalid("%s: the id is no name of an operation below a model", job.Key())
+		}
+		r.URL = p.c.path(model) + ":fetchPredictOperation"
+		r.Body = map[string]string{"operationName": job.ID}
+	}
+	return p.c.look(ctx, r, &operation{output: veoOutput})
+}
+
+// Refresh asks Config.Credentials for the key, or the token, anew.
+func (p *Veo) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
+
+// Submit starts an operation, by one POST that is never repeated. Order.Model is
+// the model ("veo-3.0-generate-001"), at Vertex its whole name
+// ("projects/p/locations/l/publishers/google/models/m"). Order.Input is the body:
+// instances and parameters. Gemini takes a webhook for an order, Vertex does not.
+func (p *Veo) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report, error) {
+	if err := o.ready(); err != nil {
+		return jobpoll.Job{}, jobpoll.Report{}, err
+	}
+	if p.vertex {
+		if err := o.noWebhook(); err != nil {
+			return jobpoll.Job{}, jobpoll.Report{}, err
+		}
+	}
+	body, err := flat(o.Input, nil)
+	if err == nil && o.Webhook != "" {
+		err = nested(body, "webhook_config", "uris", []string{o.Webhook})
+	}
+	if err != nil {
+		return jobpoll.Job{}, jobpoll.Report{}, err
+	}
+	at := o.Path
+	switch {
+	case at != "":
+	case p.vertex:
+		at = p.c.path(o.Model) + ":predictLongRunning"
+	default:
+		at = p.c.path("models/"+strings.TrimPrefix(o.Model, "models/")) + ":predictLongRunning"
+	}
+	return p.c.submit(ctx, o, Request{URL: at, Header: o.Header, Body: body}, &operation{output: veoOutput}, nil)
+}
+
+// VeoPace is the pace of Google's samples: a look every 10 s.
+// Source: https://ai.google.dev/gemini-api/docs/video
+func VeoPace() jobpoll.Guidance { return jobpoll.Guidance{Floor: 10 * time.Second} }
+
+// GeminiNotice makes a notice of an event of the Gemini API's, video.generated. It is
+// a Parser of package webhook, and the verifier to it is webhook.NewStandard for
+// the endpoints of a project, and webhook.NewJWT for that of one order. An event
+// names the operation and is a hint. There is none for a video that failed.
+//
+// Source: https://ai.google.dev/gemini-api/docs/webhooks
+func GeminiNotice(body []byte, _ http.Header) (jobpoll.Notice, error) { return event(body) }

@@ -1,0 +1,114 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/jobpoll/jobpoll"
+)
+
+// XAIURL is the address of xAI.
+const XAIURL = "https://api.x.ai"
+
+// XAI is the adapter for the videos of xAI. It is a jobpoll.Checker and Refresher,
+// and safe for concurrent use; no cancellation, list or webhook is known.
+//
+// A Job needs the request_id and no Ref. A 202 says that it is not done, with a
+// body or without. Some answers about a video that is done have its URL and no
+// status. The Output is the object "video". A video with respect_moderation false
+// was blocked, whatever the word: a failure of kind FailureFiltered.
+//
+// Not verified: the scale of progress, which is read as 0 to 100, the codes of
+// failures, and how long a URL lives.
+//
+// Source: Vercel's client @ai-sdk/xai 3.0.138
+type XAI struct{ c *Client }
+
+var (
+	_ jobpoll.Checker   = (*XAI)(nil)
+	_ jobpoll.Refresher = (*XAI)(nil)
+)
+
+// xaiWords are all words of a video's status.
+var xaiWords = jobpoll.Words{
+	"pending": jobpoll.StateRunning, // it waits or is at work: that is not told
+	"done":    jobpoll.StateSucceeded,
+	"failed":  jobpoll.StateFailed,
+	"expired": jobpoll.StateExpired,
+}
+
+// NewXAI makes the adapter. Only Credentials is required: the API key.
+func NewXAI(cfg Config) (*XAI, error) {
+	c, err := newAdapter(cfg.orElse(XAIURL, "Bearer", nil), "XAI_API_KEY")
+	if err != nil {
+		return nil, err
+	}
+	return &XAI{c}, nil
+}
+
+// xaiVideo is what xAI tells of a video.
+type xaiVideo struct {
+	ID       Text            `json:"request_id"`
+	Word     json.RawMessage `json:"status"` // some answers have none
+	Progress Text            `json:"progress"`
+	Video    json.RawMessage `json:"video"`
+	Error    openAIError     `json:"error"`
+}
+
+func (v *xaiVideo) readable() bool        { return v.Word != nil || v.ID != "" || v.Video != nil }
+func (v *xaiVideo) id() string            { return string(v.ID) }
+func (v *xaiVideo) refusal(*Answer) error { return nil }
+
+func (v *xaiVideo) report(ans *Answer) (jobpoll.Report, error) {
+	word := ""
+	_ = json.Unmarshal(v.Word, &word) // what is no text is no word
+	var video struct {
+		URL     Text  `json:"url"`
+		Respect *bool `json:"respect_moderation"`
+	}
+	_ = json.Unmarshal(v.Video, &video) // another shape has no URL
+	blocked := video.Respect != nil && !*video.Respect
+	r := jobpoll.Report{State: xaiWords.State(word), RawStatus: word, Hint: ans.Hint}
+	switch {
+	case word != "":
+	case ans.Status == http.StatusAccepted:
+		r.State = jobpoll.StateRunning
+	case v.Word == nil && (video.URL != "" || blocked):
+		r.State = jobpoll.StateSucceeded
+	default:
+		return jobpoll.Report{}, noStatus(ans)
+	}
+	if !r.State.Terminal() {
+		r.Progress = percent(v.Progress)
+		return r, nil
+	}
+	f := filtered(jobpoll.Failure{Code: string(v.Error.Code), Message: string(v.Error.Message)})
+	if blocked {
+		f.Kind = jobpoll.FailureFiltered
+	}
+	var output json.RawMessage
+	if video.URL != "" {
+		output = v.Video
+	}
+	settle(&r, output, f)
+	return r, nil
+}
+
+// Check asks about one video.
+func (p *XAI) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
+	return p.c.lookAccepted(ctx, Request{URL: p.c.URL("v1", "videos", job.ID)}, &xaiVideo{})
+}
+
+// Refresh asks Config.Credentials for the key anew.
+func (p *XAI) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
+
+// Submit starts a video, by one POST that is never repeated. Order.Input must be a
+// JSON object: the model is put into it. There is no webhook.
+func (p *XAI) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report, error) {
+	r, err := o.plain("/v1/videos/generations", "")
+	if err != nil {
+		return jobpoll.Job{}, jobpoll.Report{}, err
+	}
+	return p.c.submit(ctx, o, r, &xaiVideo{}, nil)
+}
