@@ -165,7 +165,7 @@ func (p *Poller) AddRoute(r Route) error {
 		}
 	}
 	rt := newRoute(r)
-	now, draw := p.lock()
+	p.mu.Lock()
 	if p.routes[r.Name] != nil {
 		all = append(all, configError("Route.Name", "%q is already the name of another route", r.Name))
 	}
@@ -177,7 +177,7 @@ func (p *Poller) AddRoute(r Route) error {
 	nodes := p.budgetNodes()
 	p.unlock()
 	p.resumeBudgets(nodes)
-	now, draw = p.lock()
+	now, draw := p.lock()
 	p.wakeSubmissions(r.Name)
 	adopted := p.orphans[r.Name]
 	delete(p.orphans, r.Name)

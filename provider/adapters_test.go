@@ -60,7 +60,7 @@ func TestEveryFamilyConforms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := f.stated
 			a.New = func(target polltest.Target) jobpoll.Checker {
-				return newAdapterFor(t, name, Config{BaseURL: target.URL, HTTP: target.Client, Credentials: Secret(target.Credential)})
+				return newAdapterFor(t, name, Config{BaseURL: target.URL, HTTP: target.Client, Credentials: Secret(target.Credential), MaxBody: 1 << 20})
 			}
 			a.Logf = t.Logf
 			require.NoError(t, polltest.TestChecker(a))

@@ -60,12 +60,12 @@ func bell(spans []span) normal {
 }
 
 // middle is the logarithm of where a span lies, roughly.
-func (v span) middle() float64 {
-	lo, hi := math.Log(max(float64(v.lo), Min.Seconds())), math.Log(max(float64(v.hi), Min.Seconds()))
-	if v.censored() {
+func (s span) middle() float64 {
+	lo, hi := math.Log(max(float64(s.lo), Min.Seconds())), math.Log(max(float64(s.hi), Min.Seconds()))
+	if s.censored() {
 		return lo + 0.7
 	}
-	if v.lo == 0 {
+	if s.lo == 0 {
 		return hi - 0.35
 	}
 	return (lo + hi) / 2

@@ -17,9 +17,6 @@ import (
 
 var t0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// binWidth is the ratio of the two ends of a bin.
-var binWidth = math.Exp2(1.0 / perOctave)
-
 func within(t *testing.T, want, got time.Duration, ratio float64, msg ...any) {
 	t.Helper()
 	r := float64(got) / float64(want)
