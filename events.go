@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"unicode/utf8"
 )
 
 // eventID stands for the event of a notice: a digest, so that ids of any
@@ -19,6 +20,19 @@ func (n *Notice) event() eventID {
 	_, _ = h.Write([]byte{0})
 	_, _ = h.Write([]byte(n.EventID))
 	return eventID(h.Sum(nil)[:len(eventID{})])
+}
+
+// longestEvent is the longest id of an event, in bytes, that is kept as it is.
+const longestEvent = 1 << 10
+
+// eventName is an event's id, or a digest of one that is long or no text: a header
+// may have some KiB of anything, and must be known again all the same.
+func eventName(id string) string {
+	if len(id) <= longestEvent && utf8.ValidString(id) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // MarshalText writes the digest in hexadecimal.

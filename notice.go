@@ -33,7 +33,8 @@ func (t *Trust) UnmarshalText(b []byte) error {
 type Notice struct {
 	Key       Key    `json:"key"`
 	ClientKey string `json:"client_key,omitempty"`
-	// EventID, if the sender gives one, makes repeats of the same event no-ops.
+	// EventID, if the sender gives one, makes repeats of the same event no-ops. Of one
+	// that is longer than 1 KiB, or no UTF-8, a digest is kept and told.
 	EventID string `json:"event_id,omitempty"`
 	Report  Report `json:"report"`
 	// At is when the sender made it, zero if not told. A progress notice that

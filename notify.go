@@ -29,6 +29,7 @@ import (
 // ClientKey, or with texts that no job can have, is refused, as is one for an
 // unknown route (ErrUnknownRoute).
 func (p *Poller) Notify(ctx context.Context, n Notice) error {
+	n.EventID = eventName(n.EventID)
 	if err := n.faults(); err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (n *Notice) faults() error {
 	if n.Key.ID == "" && n.ClientKey == "" {
 		return fmt.Errorf("jobpoll: Notify: the notice names no job: set Key, or ClientKey")
 	}
-	for _, f := range []struct{ name, s string }{{"Key.Route", n.Key.Route}, {"Key.ID", n.Key.ID}, {"ClientKey", n.ClientKey}, {"EventID", n.EventID}} {
+	for _, f := range []struct{ name, s string }{{"Key.Route", n.Key.Route}, {"Key.ID", n.Key.ID}, {"ClientKey", n.ClientKey}} {
 		if !utf8.ValidString(f.s) || len(f.s) > maxNoticeText {
 			return fmt.Errorf("jobpoll: Notify: Notice.%s is not valid UTF-8 of at most %d bytes (%q)", f.name, maxNoticeText, clip(f.s, 64))
 		}

@@ -118,7 +118,10 @@ func (p *Poller) resolveAbsent(ctx context.Context, s *submission) error {
 	}
 	now, _ := p.lock()
 	defer p.unlock()
-	if !p.submits.is(s) || s.state == SubmissionTaken {
+	if s.state == SubmissionTaken { // meanwhile
+		return fmt.Errorf("%w: it is %s", ErrNotAmbiguous, s.taken.Key())
+	}
+	if !p.submits.is(s) {
 		return nil
 	}
 	if s.route != nil {

@@ -118,6 +118,8 @@ func (p *Poller) runTerm(ctx context.Context, first bool) error {
 		}
 	}
 	p.setAlarm(alarm, -1)
+	p.waker.close() // nobody hears it any more
+	p.waker.swallow()
 	if !p.lostLease(run) {
 		return p.shutDown(run)
 	}

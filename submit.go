@@ -234,7 +234,7 @@ func (p *Poller) beginSubmission(ctx context.Context, s *Submission) (*submissio
 		p.unlock()
 		return sub, ans, err
 	}
-	if p.run == nil && p.over || p.run != nil && !p.run.open() {
+	if p.run == nil && p.over || p.run != nil && p.run.draining {
 		p.unlock()
 		return nil, nil, &SubmitError{Job: s.Job, Meaning: SubmitNotSent, Err: fmt.Errorf("jobpoll: %w", ErrShutdown)}
 	}
@@ -248,7 +248,13 @@ func (p *Poller) beginSubmission(ctx context.Context, s *Submission) (*submissio
 		p.startSending(sub, g)
 		return sub, ans, nil
 	}
-	w := rt.budget.lineUp(LaneSubmit, func(g grant) { p.startSending(sub, g) })
+	w := rt.budget.lineUp(LaneSubmit, func(g grant) { // it may be a look that lets it go, under our lock
+		idle := p.busy(sub.name)
+		go func() {
+			defer idle()
+			p.startSending(sub, g)
+		}()
+	})
 	p.mu.Lock()
 	sub.waiter = w
 	waits := sub.state == SubmissionWaiting

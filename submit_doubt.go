@@ -138,7 +138,14 @@ func (p *Poller) settleKnown(s *submission, now Stamp) {
 func (p *Poller) verify(ctx, store context.Context, s *submission, f sighting) {
 	now, _ := p.lock()
 	job := p.jobOf(s, &f, now)
+	ours := p.belongs(s, f.id)
 	p.unlock()
+	if !ours {
+		return
+	}
+	if stored, err := p.stored(store, job.Key()); err == nil && stored != nil && stored.Job.ClientKey != "" && stored.Job.ClientKey != s.job.ClientKey {
+		return // a job of another submission that ended long ago
+	}
 	rep, err := askAbout(ctx, p, s, "Check", func(ctx context.Context) (Report, error) { return s.route.Checker.Check(ctx, job) })
 	if err == nil {
 		normalize(&rep)
@@ -149,7 +156,7 @@ func (p *Poller) verify(ctx, store context.Context, s *submission, f sighting) {
 	kind, hint, _ := classify(err)
 	now, _ = p.lock()
 	defer p.unlock()
-	if s.state == SubmissionInDoubt && s.found == nil && kind != ErrorNoSuchJob && kind != ErrorGone && s.doubt.Errors < maxLookups {
+	if p.takeable(s) && s.found == nil && kind != ErrorNoSuchJob && kind != ErrorGone && s.doubt.Errors < maxLookups {
 		s.doubt.Errors++
 		f.notBefore = now.Add(max(hint.wait(), grow(limitBase, s.doubt.Errors-1, limitCap)))
 		s.found = &f // ask again
@@ -230,7 +237,7 @@ func (p *Poller) belongs(s *submission, id string) bool {
 	info, known := p.info(probe.Key())
 	if known && info.Job.ClientKey != "" && info.Job.ClientKey != s.job.ClientKey {
 		p.after = append(p.after, func() {
-			p.log.Warn("a look-up found the job of another submission", "job", probe.Key().String(), "client_key", clip(s.job.ClientKey, 64))
+			p.log.Warn("the job of another submission was taken for this one", "job", probe.Key().String(), "client_key", clip(s.job.ClientKey, 64))
 		})
 		return false
 	}

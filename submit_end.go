@@ -131,6 +131,10 @@ func (p *Poller) tendSubmissions(now Stamp) time.Duration {
 		if left := Stamp(at).Sub(now); left > 0 {
 			return left
 		}
+		if p.submits.tending >= maxServing {
+			return never // the end of one wakes the loop
+		}
+		p.submits.tending++
 		p.submits.next.Remove(slot)
 		s := *p.submits.table.Get(slot)
 		s.served, s.due = true, 0
@@ -151,6 +155,7 @@ func (p *Poller) tendSubmission(run *runState, s *submission, started func()) {
 	defer func() {
 		p.mu.Lock()
 		s.served = false
+		p.submits.tending--
 		if died {
 			p.retelling(s, p.line.last())
 		}
@@ -211,6 +216,7 @@ func (p *Poller) tendStep(ctx, store context.Context, s *submission) bool {
 		p.endAmbiguous(s, now)
 		p.unlock()
 		return true
+	case s.state == SubmissionInDoubt && s.route.reconciler == nil: // only the job that was named is asked about, later
 	case s.state == SubmissionInDoubt:
 		p.unlock()
 		return p.lookUpSubmission(ctx, store, s)
@@ -227,6 +233,11 @@ func (p *Poller) tendStep(ctx, store context.Context, s *submission) bool {
 
 // tellSubmissionEnd calls OnStop. Called under the lock, which it releases.
 func (p *Poller) tellSubmissionEnd(ctx context.Context, s *submission) bool {
+	if now := p.line.last(); !p.tenancy.sure(now) { // another owner may be telling it
+		p.planSubmission(s, now.Add(p.tenancy.pause()))
+		p.unlock()
+		return false
+	}
 	cb := p.callbacks.merge(s.route.Callbacks)
 	told := s.outcome
 	o, attempt := *told, int(s.attempts)+1
@@ -306,7 +317,7 @@ func (p *Poller) leaveSubmissions() {
 func (p *Poller) dropSubmissions(why error) {
 	p.submits.all(func(s *submission) {
 		switch {
-		case s.out:
+		case s.out && s.sentAt != 0:
 		case s.state == SubmissionWaiting:
 			p.withdraw(s, why)
 			p.unlist(s)

@@ -26,7 +26,8 @@ type SubmissionInfo struct {
 
 // Submissions goes over the submissions that are no watched jobs: those that wait
 // or are under way, are in doubt, or wait for Resolve, and those whose end has not
-// been told. It does not stop the engine.
+// been told. It does not stop the engine. The Position and Reason of those that wait
+// in one line are of one instant.
 func (p *Poller) Submissions() iter.Seq[JobInfo] {
 	return func(yield func(JobInfo) bool) {
 		p.mu.Lock()
@@ -34,8 +35,9 @@ func (p *Poller) Submissions() iter.Seq[JobInfo] {
 		p.submits.all(func(s *submission) { all = append(all, s) })
 		p.mu.Unlock()
 		slices.SortFunc(all, func(a, b *submission) int { return int(a.slot - b.slot) })
+		places := lines{}
 		for _, s := range all {
-			if i, ok := p.describeSubmission(s); ok && !yield(i) {
+			if i, ok := p.describeSubmission(s, places.place); ok && !yield(i) {
 				return
 			}
 		}
@@ -50,10 +52,12 @@ func (p *Poller) findSubmission(clientKey string) (JobInfo, bool) {
 	if s == nil {
 		return JobInfo{}, false
 	}
-	return p.describeSubmission(s)
+	return p.describeSubmission(s, (*Budget).place)
 }
 
-func (p *Poller) describeSubmission(s *submission) (JobInfo, bool) {
+// describeSubmission tells what is known of a submission; place that of a waiter
+// in its line.
+func (p *Poller) describeSubmission(s *submission, place func(*Budget, *waiter) (int, string)) (JobInfo, bool) {
 	p.mu.Lock()
 	if !p.submits.is(s) {
 		p.mu.Unlock()
@@ -89,7 +93,7 @@ func (p *Poller) describeSubmission(s *submission) (JobInfo, bool) {
 	}
 	i.Message = v.Message
 	if w != nil { // the budget reads its clock
-		v.Position, v.Reason = rt.budget.place(w)
+		v.Position, v.Reason = place(rt.budget, w)
 	}
 	return i, true
 }

@@ -30,3 +30,40 @@ func (b *Budget) place(w *waiter) (n int, why string) {
 	}
 	return n, b.waitsFor(w.queue.lane)
 }
+
+// queued is a line of a node at one instant: the places of those in it, and what
+// the first of them waits for.
+type queued struct {
+	places map[*waiter]int
+	why    string
+}
+
+// lineOf gives all places of a node's lane at once: to ask for each on its own
+// takes the square of their number.
+func (b *Budget) lineOf(lane Lane) queued {
+	b.tree.mu.Lock()
+	defer b.tree.mu.Unlock()
+	l := queued{places: map[*waiter]int{}}
+	for v := b.lane[lane].queue.first; v != nil; v = v.next {
+		l.places[v] = len(l.places) + 1
+	}
+	if len(l.places) > 0 {
+		l.why = b.waitsFor(lane)
+	}
+	return l
+}
+
+// lines are the lines of several nodes, each as it was when it was first asked for.
+type lines map[*Budget]queued
+
+func (l lines) place(b *Budget, w *waiter) (n int, why string) {
+	of, known := l[b]
+	if !known {
+		of = b.lineOf(LaneSubmit)
+		l[b] = of
+	}
+	if n = of.places[w]; n == 0 {
+		return 0, ""
+	}
+	return n, of.why
+}

@@ -23,7 +23,7 @@ func (s *submission) name() string {
 // startSending sends a submission whose turn it is.
 func (p *Poller) startSending(s *submission, g grant) {
 	now, _ := p.lock()
-	if s.state != SubmissionWaiting || p.run != nil && !p.run.open() { // it was withdrawn, or is about to be
+	if s.state != SubmissionWaiting || p.run != nil && p.run.draining { // it was withdrawn, or is about to be
 		p.unlock()
 		g.giveBack()
 		return
@@ -70,6 +70,11 @@ func (p *Poller) sending(work context.Context, s *submission, g grant, started f
 	defer idle()
 	defer p.sendOver(s)
 	store := p.storeFor(ctx)
+	if err := p.awaitOwner(ctx); err != nil { // the lease may have lapsed while it waited for its turn
+		g.giveBack()
+		p.unsent(store, s, fmt.Errorf("jobpoll: %w", err))
+		return
+	}
 	if err := p.writeSubmission(store, s, "submission"); err != nil {
 		g.giveBack()
 		p.unsent(store, s, fmt.Errorf("jobpoll: the intent could not be stored: %w", err))
@@ -108,6 +113,8 @@ var (
 // tooLate says why a submission whose turn it is is not sent after all.
 func (p *Poller) tooLate(s *submission, now Stamp) error {
 	switch d := toSteady(s.job.Deadline, p.line.shift()); {
+	case !p.submits.is(s): // dropped with a lease
+		return ErrNotOwner
 	case s.callers == 0:
 		return errNobodyWaits
 	case d != 0 && d <= now:

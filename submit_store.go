@@ -170,6 +170,9 @@ func (p *Poller) restoreSubmission(rec Record) error {
 	if _, busy := p.submits.keys[client]; busy || p.submits.get(client) != nil {
 		return nil // what we know is newer
 	}
+	if _, taken := p.clientKey(client); taken && (v.State == SubmissionWaiting || v.State == SubmissionNotSent) {
+		return nil // it was read before it was sent, and comes late
+	}
 	shift := p.line.shift()
 	s := p.newSubmission(v.Job, now)
 	s.rev, s.attempts, s.returned = rec.Rev, v.Attempts, true
@@ -194,9 +197,13 @@ func (p *Poller) restoreSubmission(rec Record) error {
 		p.holdSubmitSlot(s)
 	default:
 		p.beginDoubt(s, readError(errInterrupted), false, now)
-		// The process may have gone on sending for as long as it was given.
+		// The process may have gone on sending for as long as it was given; where it
+		// was replaced it may have outlived its lease, and go on still.
 		if rt := s.route; rt != nil {
-			s.doubt.Since = min(s.sentAt.Add(rt.SubmitTimeout), now)
+			s.doubt.Since = s.sentAt.Add(rt.SubmitTimeout)
+			if p.tenancy.leaser == nil {
+				s.doubt.Since = min(s.doubt.Since, now)
+			}
 		}
 	}
 	for _, e := range p.early.list {

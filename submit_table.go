@@ -107,6 +107,8 @@ type submissions struct {
 	byKey map[string]*submission // by ClientKey
 	next  due.Queue              // those with something to do
 	keys  writes[string]         // of their records
+
+	tending int // goroutines that take care of one
 }
 
 func (t *submissions) get(client string) *submission { return t.byKey[client] }
@@ -246,7 +248,15 @@ func (p *Poller) submitsLeft() int {
 // nothingLeft lets those go who wait for the last job, if that is it. Called under
 // the lock.
 func (p *Poller) nothingLeft() {
-	if len(p.drains) > 0 && p.jobs.Len() == 0 && p.submitsLeft() == 0 {
+	if len(p.drains) == 0 || p.jobs.Len() > 0 || p.undelivered > 0 {
+		return
+	}
+	for _, rt := range p.order { // as a rule that tells, without going over each
+		if n := &rt.submits; n[SubmissionWaiting]+n[SubmissionSending]+n[SubmissionInDoubt]+n[SubmissionNotSent] > 0 {
+			return
+		}
+	}
+	if p.submitsLeft() == 0 {
 		p.drained(nil)
 	}
 }
