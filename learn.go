@@ -2,7 +2,9 @@ package jobpoll
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jobpoll/jobpoll/internal/durations"
@@ -33,11 +35,14 @@ func (l *plans) set(profile string, own, rest *Plan) {
 	if l.own == nil {
 		l.own = map[string]*Plan{}
 	}
-	if len(l.own) >= maxPlans {
-		for some := range l.own { // it is made anew when a job of it ends
-			delete(l.own, some)
-			break
+	if _, kept := l.own[profile]; !kept {
+		if len(l.own) >= maxPlans {
+			for some := range l.own { // it is made anew when a job of it ends
+				delete(l.own, some)
+				break
+			}
 		}
+		profile = strings.Clone(profile) // it lies among the texts of other jobs
 	}
 	l.own[profile] = own
 }
@@ -82,13 +87,24 @@ func (p *Poller) learn(r *record, e ending, now Stamp) {
 	if !ok {
 		return
 	}
+	name := profileName{s.Family, s.Profile}
 	if p.store != nil {
-		p.unsaved[profileName{s.Family, s.Profile}] = struct{}{}
+		noteName(p.unsaved, name)
 	}
 	p.after = append(p.after, func() {
 		p.learned.Observe(s)
-		p.replan(s.Family, s.Profile)
+		p.replanSoon(name)
 	})
+}
+
+// noteName adds a profile to those with which something is to be done, unless
+// they are too many: it is noted again when the next job of it ends.
+func noteName(names map[profileName]struct{}, n profileName) {
+	if _, noted := names[n]; noted || len(names) >= maxPlans {
+		return
+	}
+	n.profile = strings.Clone(n.profile) // it lies among the texts of other jobs
+	names[n] = struct{}{}
 }
 
 // sample is what is known of how long a job took. Of a job that did not
@@ -106,8 +122,11 @@ func (p *Poller) sample(r *record, e ending, now Stamp) (Sample, bool) {
 	}
 	first := p.estimates[r.handle()]
 	s.Told, s.Moved = first.told, first.moved
-	if e.reason != ReasonSucceeded {
+	if e.reason != ReasonSucceeded && r.success == nil {
 		s.Unfinished = true
+		if !r.track.State.Terminal() { // the last look did not see the end either
+			s.After = max(s.After, age(r.track.GoodAt))
+		}
 		return s, s.After > 0
 	}
 	if r.success != nil {
@@ -125,22 +144,63 @@ func (p *Poller) sample(r *record, e ending, now Stamp) (Sample, bool) {
 	return s, s.By > 0
 }
 
-// replan makes the plans anew for which there is reason, of all routes of a
-// family. It is called without the lock: a plan takes some hundred microseconds.
-func (p *Poller) replan(family, profile string) {
+// fewPlans is how many profiles the caller of replanSoon makes plans for itself.
+const fewPlans = 4
+
+// replanSoon makes the plans anew for which there is reason: one caller at a
+// time does, since a plan takes most of a millisecond, and what many ends at
+// once leave to do is done in the background. Called without the lock.
+func (p *Poller) replanSoon(learned ...profileName) {
 	p.mu.Lock()
-	routes := p.families[family]
-	p.mu.Unlock()
-	for _, rt := range routes {
-		if !rt.Schedule.goesByPlan() {
-			continue
-		}
-		own, rest := p.learned.Plan(family, profile, rt.Schedule), p.learned.familyPlan(family, rt.Schedule)
-		p.mu.Lock()
-		if rt.plans.own[profile].differs(own) || rt.plans.rest.differs(rest) {
-			rt.plans.set(profile, own, rest)
-		}
+	for _, n := range learned {
+		noteName(p.replans, n)
+	}
+	if p.replanning || len(p.replans) == 0 {
 		p.mu.Unlock()
+		return
+	}
+	p.replanning = true
+	p.replan(fewPlans)
+	run := p.run
+	if len(p.replans) == 0 || run == nil || !run.open() {
+		p.replanning = false // with the next end
+		p.mu.Unlock()
+		return
+	}
+	idle := p.busy(func() string { return "planning" })
+	run.wg.Add(1)
+	p.mu.Unlock()
+	go func() {
+		defer run.wg.Done()
+		defer idle()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for len(p.replans) > 0 && run.open() {
+			p.replan(fewPlans)
+		}
+		p.replanning = false
+	}()
+}
+
+// replan makes the plans of up to so many profiles anew, of all routes of their
+// families. Called under the lock, which it releases while it works.
+func (p *Poller) replan(most int) {
+	for n := range p.replans {
+		delete(p.replans, n)
+		for _, rt := range p.families[n.family] {
+			if !rt.Schedule.goesByPlan() {
+				continue
+			}
+			p.mu.Unlock()
+			own, rest := p.learned.Plan(n.family, n.profile, rt.Schedule), p.learned.familyPlan(n.family, rt.Schedule)
+			p.mu.Lock()
+			if rt.plans.own[n.profile].differs(own) || rt.plans.rest.differs(rest) {
+				rt.plans.set(n.profile, own, rest)
+			}
+		}
+		if most--; most == 0 {
+			return
+		}
 	}
 }
 
@@ -199,12 +259,9 @@ func profileRecord(n profileName, state []byte, now time.Time, keep time.Duratio
 }
 
 // restoreProfile takes stored durations up, where none have been learned yet.
+// The plans are made once all are read.
 func (p *Poller) restoreProfile(rec Record) error {
-	var v storedProfile
-	err := json.Unmarshal(rec.Data, &v)
-	if err == nil && v.Version > recordVersion {
-		err = fmt.Errorf("they are of version %d, this library reads up to %d", v.Version, recordVersion)
-	}
+	v, err := decodeProfile(rec)
 	if err == nil {
 		if _, known := p.learned.table.Lookup(v.Family, v.Profile); known {
 			return nil
@@ -214,6 +271,23 @@ func (p *Poller) restoreProfile(rec Record) error {
 	if err != nil {
 		return fmt.Errorf("jobpoll: stored durations %q cannot be read, they are learned anew: %w", rec.ID, err)
 	}
-	p.replan(v.Family, v.Profile)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	noteName(p.replans, profileName{v.Family, v.Profile})
 	return nil
+}
+
+func decodeProfile(rec Record) (storedProfile, error) {
+	var v storedProfile
+	if err := json.Unmarshal(rec.Data, &v); err != nil {
+		return v, err
+	}
+	if v.Version > recordVersion {
+		return v, fmt.Errorf("they are of version %d, this library reads up to %d", v.Version, recordVersion)
+	}
+	same, err := durations.Of(v.State, v.Family, v.Profile)
+	if err == nil && !same {
+		err = errors.New("they are of another profile")
+	}
+	return v, err
 }

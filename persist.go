@@ -27,6 +27,7 @@ type storedJob struct {
 	FirstAt  time.Time `json:"first_at,omitzero"`
 	LastAt   time.Time `json:"last_at,omitzero"`
 	DueAt    time.Time `json:"due_at,omitzero"`
+	Cause    Cause     `json:"cause,omitempty"` // of the look at DueAt
 	Report   *Report   `json:"report,omitempty"`
 	Word     string    `json:"word,omitempty"`
 	Fetching bool      `json:"fetching,omitempty"`
@@ -58,7 +59,7 @@ func (p *Poller) encode(r *record) Record {
 	shift := p.line.shift()
 	s := storedJob{
 		Version: recordVersion, Job: r.job, Track: r.track.shifted(shift), Rules: *r.rules, Polls: r.polls,
-		FirstAt: toWall(r.firstAt, shift), LastAt: toWall(r.lastAt, shift), DueAt: saneTime(toWall(r.planned, shift)),
+		FirstAt: toWall(r.firstAt, shift), LastAt: toWall(r.lastAt, shift), DueAt: saneTime(toWall(r.planned, shift)), Cause: r.cause,
 		Word: r.word, Outcome: r.outcome, Attempts: r.attempts, Told: r.stage == stageForget,
 		Events: p.heard[r.handle()],
 	}

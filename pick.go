@@ -53,7 +53,7 @@ func (p *Poller) nextOf(rt *route, w *worker, now Stamp) (c *lookCall, more bool
 	for {
 		h, l, queue := p.nextReady(rt)
 		if l == nil {
-			rt.scarce.enough()
+			rt.scarce.enough(now)
 			p.leaveBudget(rt)
 			return nil, false
 		}
@@ -86,17 +86,13 @@ func (p *Poller) nextOf(rt *route, w *worker, now Stamp) (c *lookCall, more bool
 			continue
 		}
 		if !ok {
-			rt.scarce.short()
+			rt.scarce.short(now)
 			p.wantGrant(rt)
 			return nil, false
 		}
-		switch {
-		case queue != &rt.ready:
-		case rt.scarce.on:
+		if rt.scarce.on && queue == &rt.ready {
 			rt.scarce.looked(rt.waiting, patience*rt.Schedule.pollCost(), now)
 			h, l = p.choose(rt, h, l, now)
-		default:
-			rt.scarce.relaxed()
 		}
 		queue.pop()
 		if rt.auth.state == authHeld {

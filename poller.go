@@ -37,7 +37,9 @@ type Poller struct {
 	estimates  map[handle]estimates
 	unsaved    map[profileName]struct{} // learned since they were stored, with a Store
 	saved      Stamp
-	scratch    record // for choose
+	replans    map[profileName]struct{} // whose plans are to be made anew
+	replanning bool                     // somebody makes them
+	scratch    record                   // for choose
 	retention  time.Duration
 	tenancy    tenancy
 	storeState storeState
@@ -108,7 +110,7 @@ func New(cfg Config) (*Poller, error) {
 		callbacks: cfg.Callbacks, hooks: cfg.Hooks, store: cfg.Store, log: cfg.Logger, rand: cfg.Rand,
 		stop: cfg.Stop, budget: cfg.Budget, workers: cfg.Workers, grace: cfg.ShutdownGrace,
 		line: newTimeline(cfg.Clock), meters: newMeter(), learned: NewLearner(0),
-		families: map[string][]*route{}, estimates: map[handle]estimates{}, unsaved: map[profileName]struct{}{},
+		families: map[string][]*route{}, estimates: map[handle]estimates{}, unsaved: map[profileName]struct{}{}, replans: map[profileName]struct{}{},
 		routes: map[string]*route{}, jobs: newJobTable(), byClient: map[string]Key{}, orphans: map[string][]storedJob{},
 		writes: writes[Key]{}, submits: submissions{keys: writes[string]{}}, coolLater: map[string]*storedBudget{}, cooled: map[*Budget][laneCount]cooldown{},
 		retention: cmp.Or(cfg.Retention, DefaultRetention),
@@ -185,6 +187,7 @@ func (p *Poller) AddRoute(r Route) error {
 		p.adopt(&adopted[i], now, draw)
 	}
 	p.unlock()
+	p.replanSoon(profileName{rt.Family, noProfile})
 	p.waker.kick()
 	return nil
 }
@@ -287,7 +290,7 @@ func (p *Poller) Metrics() Metrics {
 			_, planned := p.jobs.waits(l)
 			b.Lag = max(now.Sub(planned), 0)
 		}
-		in.routes[rt.Name] = routeLevels{backlog: b, hung: rt.hung, submits: rt.submits, recent: rt.webhooks.cover.value, price: rt.scarce.price}
+		in.routes[rt.Name] = routeLevels{backlog: b, hung: rt.hung, submits: rt.submits, recent: rt.webhooks.cover.value, price: rt.scarce.priceAt(now)}
 		nodes[rt.budget] = true
 	}
 	p.mu.Unlock()

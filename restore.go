@@ -87,6 +87,7 @@ func (p *Poller) Restore(ctx context.Context) (int, error) {
 		}
 		return n, fmt.Errorf("jobpoll: Restore: %w", err)
 	}
+	p.replanSoon()
 	p.mu.Lock()
 	p.restored = true
 	strangers := map[string]int{}
@@ -274,6 +275,21 @@ func (r *record) runsYet(now Stamp) bool {
 	return now < r.submitted.Add(expected(r.job.Expected, r.route.guide(r.job.Profile)))
 }
 
+// plansAreToCome reports whether a job is to go by a plan that there is not yet:
+// the durations may be read after the jobs.
+func (r *record) plansAreToCome() bool {
+	return r.route.Schedule.goesByPlan() && r.route.plans.of(r.job.Profile) == nil
+}
+
+// end is the latest instant at which a job may be looked at for its own limits.
+func (r *record) end() Stamp {
+	at := r.submitted.Add(r.rules.MaxAge)
+	if r.deadline != 0 {
+		at = min(at, r.deadline)
+	}
+	return at
+}
+
 // adopt makes a stored job a watched one again.
 func (p *Poller) adopt(s *storedJob, now Stamp, draw float64) {
 	if p.find(s.Job.Key()) != nil {
@@ -319,6 +335,8 @@ func (p *Poller) adopt(s *storedJob, now Stamp, draw float64) {
 	case d.stop != ReasonNone:
 		// One look comes first: the process may have been away for long.
 		d = step{at: later(now, r.floor()), cause: CauseWake}
+	case s.Cause == CausePlan && due > d.at && r.plansAreToCome() && d.cause != CauseParked && d.cause != CauseDeadline:
+		d = step{at: min(due, r.end()), cause: CausePlan}
 	case d.cause != CauseParked && due != 0 && due < d.at:
 		d.at = later(due, r.floor()) // in the past too, so that the most overdue goes first
 		if d.at < now && r.runsYet(now) {

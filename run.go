@@ -100,6 +100,7 @@ func (p *Poller) runTerm(ctx context.Context, first bool) error {
 		p.rest(ctx, idle)()
 		return errNextTerm
 	}
+	p.replanSoon()
 	wake := p.waker.open()
 	p.waker.kick()
 	idle()

@@ -1,6 +1,9 @@
 package jobpoll
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // scarcity is what a route does while its budget allows fewer looks than are
 // due: the look worth most goes first, and where that is not enough all gaps
@@ -10,16 +13,22 @@ type scarcity struct {
 	price float64       // of a look, in its usual price; zero: as usual
 	gap   time.Duration // between two looks, of late
 	last  Stamp         // the latest of them
+	free  Stamp         // since when none waits, where the price is up
 	turn  uint64        // how many were chosen
 }
 
 // short notes that a look has to wait for the budget.
-func (s *scarcity) short() { s.on = true }
+func (s *scarcity) short(now Stamp) { s.on, s.price, s.free = true, s.priceAt(now), 0 }
 
 // enough notes that no look waits any more.
-func (s *scarcity) enough() { s.on, s.last = false, 0 }
+func (s *scarcity) enough(now Stamp) {
+	s.on, s.last = false, 0
+	if s.price > 0 && s.free == 0 {
+		s.free = now
+	}
+}
 
-// looked takes in that a look was made for which the budget was short, with so
+// looked takes in that a look is made for which the budget was short, with so
 // many waiting; patience is how long they may take.
 func (s *scarcity) looked(waiting int, patience time.Duration, now Stamp) {
 	if s.last != 0 {
@@ -29,11 +38,17 @@ func (s *scarcity) looked(waiting int, patience time.Duration, now Stamp) {
 	s.price = pressure(s.price, float64(waiting)*s.gap.Seconds() > patience.Seconds())
 }
 
-// relaxed takes in a look for which nothing had to wait.
-func (s *scarcity) relaxed() {
-	if s.price > 1 {
-		s.price = pressure(s.price, false)
+// priceAt is the price now: while no look waits it falls with each that could
+// be made.
+func (s *scarcity) priceAt(now Stamp) float64 {
+	if s.free == 0 || s.price == 0 {
+		return s.price
 	}
+	price := s.price * math.Pow(priceStep, -now.Sub(s.free).Seconds()/s.gap.Seconds())
+	if !(price > 1) {
+		return 0
+	}
+	return price
 }
 
 const (
@@ -58,14 +73,18 @@ func pressure(price float64, long bool) float64 {
 }
 
 const (
-	// fewCandidates is among how many of those that wait one is chosen: all of a
-	// short line; of a long one the first quarter of so many, and others from
-	// everywhere in it. What a look is worth changes all the time, so that no
-	// order of the line would last.
+	// shortLine is up to how many that wait all are weighed.
+	shortLine = 128
+	// fewCandidates is how many are weighed of a longer line: the first quarter of
+	// so many, and others from everywhere in it. What a look is worth changes all
+	// the time, so that no order of the line would last.
 	fewCandidates = 64
 	// oldestEach is how often the one that waits for the longest goes, whatever
-	// it is worth, so that each has its turn.
+	// it is worth, once it is overdue, so that each has its turn.
 	oldestEach = 8
+	// oldestAfter is for how long it has waited then, in parts of the time that it
+	// takes to make all looks that wait: sooner the choice does more good.
+	oldestAfter = 2
 )
 
 // choose brings the due record that is worth most to the head of the line. The
@@ -73,15 +92,19 @@ const (
 func (p *Poller) choose(rt *route, head handle, l *line, now Stamp) (handle, *line) {
 	s := &rt.scarce
 	s.turn++
-	if rt.plans.rest == nil || s.turn%oldestEach == 0 {
+	if rt.plans.rest == nil || s.turn%oldestEach == 0 && s.overdue(p.waited(l, now), rt.waiting) {
 		return head, l
 	}
 	line := &rt.ready
 	n := len(line.items) - line.head
 	best, most := 0, p.worth(rt, head.slot, now)
-	for i := 1; i < min(n, fewCandidates); i++ {
+	candidates := n
+	if n > shortLine {
+		candidates = fewCandidates
+	}
+	for i := 1; i < candidates; i++ {
 		at := i
-		if n > fewCandidates && i >= fewCandidates/4 {
+		if n > shortLine && i >= fewCandidates/4 {
 			at = int((s.turn*0x9e3779b97f4a7c15>>32 + uint64(i)*uint64(n)/fewCandidates) % uint64(n))
 		}
 		h := line.items[line.head+at]
@@ -103,6 +126,17 @@ func (p *Poller) choose(rt *route, head handle, l *line, now Stamp) (handle, *li
 		line.bring(best)
 	}
 	return head, l
+}
+
+// waited is for how long a record has been due.
+func (p *Poller) waited(l *line, now Stamp) time.Duration {
+	_, since := p.jobs.waits(l)
+	return now.Sub(since)
+}
+
+// overdue reports whether a look has waited for long, beside the others.
+func (s *scarcity) overdue(waited time.Duration, waiting int) bool {
+	return waited.Seconds() > oldestAfter*float64(waiting)*s.gap.Seconds()
 }
 
 // worth is that of a look at a due record now.

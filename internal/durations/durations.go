@@ -109,12 +109,13 @@ func (t *Table) Plan(family, profile string, terms Terms) *plan.Set {
 	if r == nil { // never seen: it goes by its family
 		r, p = p, nil
 	}
-	if r == nil || r.current(terms) {
-		defer t.mu.Unlock()
-		if r == nil {
-			return nil
-		}
-		return r.made
+	if r == nil {
+		t.mu.Unlock()
+		return nil
+	}
+	if set := r.current(terms); set != nil {
+		t.mu.Unlock()
+		return set
 	}
 	mine, other := r.clone(), p.clone()
 	t.mu.Unlock()

@@ -396,7 +396,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		table.profiles.find(name{"f", "p"}).since = 1000
+		table.profiles.find(name{"f", "p"}).seen += 1000
 		table.Plan("f", "p", Terms{Cost: 2})
 	}
 }

@@ -22,11 +22,20 @@ type row struct {
 	// sum of log scores.
 	runs float32
 
-	made  *plan.Set // the latest plan
-	terms Terms     // that it was made for
-	since int       // what was seen since
-	taken int       // since, when this was cloned
+	seen uint64            // counts what was taken in
+	made [maxTerms]planned // the latest plans
 }
+
+// planned is a plan, what it was made for, and how much had been seen by then.
+type planned struct {
+	set   *plan.Set
+	terms Terms
+	at    uint64
+}
+
+// maxTerms bounds the terms for which the plans of a row are kept: routes of one
+// family may differ in them.
+const maxTerms = 4
 
 // guess is the errors of one kind of estimate: the actual over the told time
 // left, in Units, and its lead over the learned durations.
@@ -45,7 +54,7 @@ func (r *row) learnAge(s *Sample) span {
 		seen = over(s.After)
 	}
 	r.age.add(seen)
-	r.since++
+	r.seen++
 	return seen
 }
 
@@ -90,22 +99,47 @@ func lead(sum *float32, mine, other float64) {
 	*sum = *sum*forget + float32(math.Log(max(mine, least)/max(other, least)))
 }
 
-// current reports whether the latest plan still holds.
-func (r *row) current(terms Terms) bool {
-	return r.made != nil && r.terms == terms && r.since < max(1, int(r.age.weight()/10))
+// current gives the latest plan for the terms, nil if it does not hold any more.
+func (r *row) current(terms Terms) *plan.Set {
+	for i := range r.made {
+		if m := &r.made[i]; m.set != nil && m.terms == terms && r.seen-m.at < max(1, uint64(r.age.weight()/10)) {
+			return m.set
+		}
+	}
+	return nil
+}
+
+// keep keeps a plan in place of an earlier one for the same terms, else of the oldest.
+func (r *row) keep(p planned) {
+	oldest := 0
+	for i := range r.made {
+		m := &r.made[i]
+		if m.set != nil && m.terms == p.terms {
+			if m.at <= p.at {
+				*m = p
+			}
+			return
+		}
+		if m.set == nil || r.made[oldest].set != nil && m.at < r.made[oldest].at {
+			oldest = i
+		}
+	}
+	r.made[oldest] = p
 }
 
 // plan makes the plan of a row; parent is its family, if any. What the
 // comparisons go by is fitted here too.
 func (r *row) plan(parent *row, terms Terms) *plan.Set {
 	known := r.age.count
-	var prior *curve[float32]
 	if parent != nil {
 		known = max(known, parent.age.count)
-		prior = parent.age.curve(nil)
 	}
 	if known < Enough {
 		return nil
+	}
+	var prior *curve[float32]
+	if parent != nil {
+		prior = parent.age.curve(nil)
 	}
 	ages, alive := r.age.fit(prior)
 	set := &plan.Set{Age: plan.Build(ages, alive, terms.Cost, terms.MaxDelay)}
@@ -118,7 +152,7 @@ func (r *row) plan(parent *row, terms Terms) *plan.Set {
 		}
 	}
 	set.Told, set.Moved = r.told.plan(terms), r.moved.plan(terms)
-	r.made, r.terms, r.since = set, terms, 0
+	r.keep(planned{set, terms, r.seen})
 	return set
 }
 
@@ -144,14 +178,15 @@ func (r *row) clone() *row {
 		s.slow.mass = slices.Clone(s.slow.mass)
 		s.taken = s.since
 	}
-	c.taken = c.since
 	return &c
 }
 
 // adopt takes over what was worked out on a clone.
 func (r *row) adopt(c *row) {
-	if c.made != r.made {
-		r.made, r.terms, r.since = c.made, c.terms, max(r.since-c.taken, 0)
+	for _, m := range c.made {
+		if m.set != nil {
+			r.keep(m)
+		}
 	}
 	from := c.parts()
 	for i, s := range r.parts() {

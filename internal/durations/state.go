@@ -34,6 +34,15 @@ func (t *Table) Export(family, profile string) ([]byte, bool) {
 	}
 }
 
+// Of reports whether what Export gave is of that profile.
+func Of(data []byte, family, profile string) (bool, error) {
+	r, err := decode(data)
+	if err != nil {
+		return false, err
+	}
+	return r.name == name{bounded(family), bounded(profile)}, nil
+}
+
 // Import takes in what Export gave, in place of what is known of the profile.
 // The family is made of its profiles.
 func (t *Table) Import(data []byte) error {
@@ -43,7 +52,9 @@ func (t *Table) Import(data []byte) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.families.use(name{family: r.name.family}).age.join(&r.age)
+	family := t.families.use(name{family: r.name.family})
+	family.age.join(&r.age)
+	family.seen += max(r.age.count, 1)
 	kept := t.profiles.use(r.name)
 	r.name = kept.name
 	*kept = *r
