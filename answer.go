@@ -15,7 +15,8 @@ func (p *Poller) answer(r *record, c *lookCall, rep *Report, err error, now Stam
 		hint.Malformed = hint.Malformed || eh.Malformed
 		hint.Scope = eh.Scope
 	}
-	if kind == ErrorAuth {
+	own := c.inBatch() && hint.Scope == ScopeJob // of this job alone: see ownError
+	if kind == ErrorAuth && !own {
 		p.refused(c, now)
 	} else if kind != ErrorTransient {
 		p.accepted(c, now)
@@ -45,7 +46,7 @@ func (p *Poller) answer(r *record, c *lookCall, rep *Report, err error, now Stam
 			p.poke(r, CauseAuth, now) // it went out with the old ones
 		}
 	}
-	if kind == ErrorRateLimited || kind == ErrorConcurrency {
+	if (kind == ErrorRateLimited || kind == ErrorConcurrency) && (own || c.coolsFirst()) {
 		p.tellCooled(r, hint, now)
 	}
 	if err != nil && (kind != ErrorTransient || hint.RetryAfter > 0) {

@@ -37,11 +37,23 @@ type lookCall struct {
 	run      *runState
 	ctx      *callContext
 
+	batch bool        // it is made by CheckBatch
+	whole *lookCall   // the call that this is a part of; itself, but in a batch
+	more  []*lookCall // the further jobs of a batch
+
 	lost       bool      // nobody waits for its answer any more. Guarded by Poller.mu, as what follows
+	live       int       // of a whole call: the jobs whose answer somebody waits for
+	cooled     bool      // of a whole call: it has been told that it met a rate limit
 	prev, next *lookCall // in route.calls, in the order of the deadlines
 }
 
-func (c *lookCall) name() string { return c.kind.String() + " of " + c.job.Key().String() }
+func (c *lookCall) name() string {
+	name := c.kind.String() + " of " + c.job.Key().String()
+	if n := len(c.more); n > 0 {
+		return fmt.Sprintf("%s and %d more", name, n)
+	}
+	return name
+}
 
 var (
 	errTimeout = errors.New("the call timed out")
@@ -55,22 +67,30 @@ var (
 
 // startCall starts the next call of a record, on c.
 func (p *Poller) startCall(r *record, c *lookCall, g grant, now Stamp) {
+	c.grant, c.run, c.ctx = g, p.run, c.ctx.renew(p.run.work)
+	c.batch, c.more, c.live, c.cooled = false, nil, 0, false // c may be the last call's: all is set
+	p.enterCall(r, c, c, now)
+	p.wakeBy(c.deadline)
+	p.inFlight++
+	r.route.meter.lookStarted(c.late)
+}
+
+// enterCall makes c the call of a record, as a part of a whole one.
+func (p *Poller) enterCall(r *record, c, whole *lookCall, now Stamp) {
 	r.polls++
 	if r.firstAt == 0 {
 		r.firstAt = now
 	}
 	r.lastAt = now
-	c.h, c.kind, c.route, c.job = r.handle(), r.next, r.route, r.job // c may be the last call's: all is set
+	c.h, c.kind, c.route, c.job = r.handle(), r.next, r.route, r.job
 	c.success, c.misses, c.renewed = r.success, int(r.track.Missing), r.route.auth.renewed
 	c.started, c.deadline, c.late, c.polls = now, now.Add(r.route.CheckTimeout), max(now.Sub(r.planned), 0), r.polls
-	c.grant, c.run, c.ctx, c.lost = g, p.run, c.ctx.renew(p.run.work), false
+	c.whole, c.lost = whole, false
+	whole.live++
 	r.to(phaseCalling)
 	r.call = c
 	p.touch(r)
 	r.route.calls.push(c)
-	p.wakeBy(c.deadline)
-	p.inFlight++
-	r.route.meter.lookStarted(c.late)
 	if r.cause == CauseReconcile {
 		r.route.meter.reconciled()
 	}
@@ -81,9 +101,13 @@ func (p *Poller) startCall(r *record, c *lookCall, g grant, now Stamp) {
 func (p *Poller) invoke(ctx context.Context, c *lookCall, a *answered) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.rep, a.err = Report{}, p.panicked(c.job.Key(), c.kind.String(), v)
+			a.rep, a.results, a.err = Report{}, nil, p.panicked(c.job.Key(), c.kind.String(), v)
 		}
 	}()
+	if c.batch {
+		a.results, a.err = c.checkBatch(ctx)
+		return
+	}
 	switch c.kind {
 	case callFetch:
 		a.rep, a.err = c.route.fetcher.Fetch(ctx, c.job, *c.success)
@@ -103,8 +127,9 @@ type answered struct {
 	rep     Report
 	err     error // once it is handed on, as readError gives it
 	finding *Finding
-	shut    bool // the call was cut off by a shutdown
-	open    bool // it has not ended for the budget
+	results []Result // of a batch that went well: for each of its jobs
+	shut    bool     // the call was cut off by a shutdown
+	open    bool     // it has not ended for the budget
 }
 
 // hand reads the answer of a call and ends the call for the budget.
@@ -113,9 +138,13 @@ func (p *Poller) hand(a *answered) {
 	normalize(&a.rep)
 	a.shut = c.run.work.Err() != nil && errors.Is(context.Cause(c.run.work), ErrShutdown)
 	a.err = readError(a.err)
+	for i := range a.results {
+		normalize(&a.results[i].Report)
+		a.results[i].Err = ownError(a.results[i].Err)
+	}
 	// Outside the lock: waiters of the budget may be woken.
 	switch {
-	case a.err == nil && c.route.quick.Load():
+	case a.err == nil && !c.batch && c.route.quick.Load():
 		a.open = true // the next call may take its place: see worker.grantFor
 	case a.err == nil:
 		c.grant.done(nil)
@@ -129,6 +158,10 @@ func (p *Poller) hand(a *answered) {
 // tellAnswer tells the hook of an answer, unless the call has been given up.
 func (p *Poller) tellAnswer(a *answered, now Stamp) {
 	if p.hooks.Looked == nil {
+		return
+	}
+	if a.call.batch {
+		p.tellBatch(a, now)
 		return
 	}
 	p.mu.Lock()
@@ -148,6 +181,10 @@ func (p *Poller) tellAnswer(a *answered, now Stamp) {
 // reports whether nobody else has the call any more, so that it can be used again.
 func (p *Poller) takeIn(a *answered, now Stamp, draw float64) bool {
 	c := a.call
+	if c.batch {
+		p.takeBatch(a, now)
+		return false
+	}
 	c.route.lasted(now.Sub(c.started))
 	r := p.get(c.h)
 	if c.lost { // it was given up, and has come back after all
@@ -157,23 +194,29 @@ func (p *Poller) takeIn(a *answered, now Stamp, draw float64) bool {
 		}
 		return false
 	}
+	p.endCall(r)
 	switch {
 	case a.shut && a.err != nil:
-		// Cancelled by our own shutdown: no answer, look again with the next Run.
-		p.endCall(r)
-		r.route.meter.lookDropped()
-		r.polls--
-		r.to(phaseWaiting)
-		r.planned = later(now, r.floor())
-		p.plan(r.slot, r.planned)
+		p.cutOff(r, now)
 	case a.finding != nil:
-		p.endCall(r)
 		p.answerLookup(r, a.finding, &a.rep, now, draw)
 	default:
-		p.endCall(r)
+		if a.err == nil && len(c.route.batch.alone) > 0 {
+			delete(c.route.batch.alone, c.h)
+		}
 		p.answer(r, c, &a.rep, a.err, now, draw)
 	}
 	return true
+}
+
+// cutOff takes in that our own shutdown cancelled a call: that is no answer, it is
+// looked again with the next Run.
+func (p *Poller) cutOff(r *record, now Stamp) {
+	r.route.meter.lookDropped()
+	r.polls--
+	r.to(phaseWaiting)
+	r.planned = later(now, r.floor())
+	p.plan(r.slot, r.planned)
 }
 
 // tellLook calls the hook of a finished call.
@@ -187,20 +230,27 @@ func (p *Poller) tellLook(c *lookCall, rep *Report, kind ErrorKind, err error, n
 	p.hook("Looked", c.job.Key(), func() { f(e) })
 }
 
-// endCall clears the call of a record.
-func (p *Poller) endCall(r *record) {
+// endCall clears the call of a record. It reports whether nobody waits for any
+// answer of that call now.
+func (p *Poller) endCall(r *record) (over bool) {
+	whole := r.call.whole
 	r.route.calls.remove(r.call)
 	r.call = nil
+	if whole.live--; whole.live > 0 {
+		return false
+	}
 	p.inFlight--
+	return true
 }
 
 // loseCall gives a call up: its answer no longer counts.
 func (p *Poller) loseCall(r *record, cause error) {
 	c := r.call
 	c.lost = true
-	c.route.hung++ // until it returns
-	p.endCall(r)
-	p.after = append(p.after, func() { c.ctx.end(cause) })
+	if p.endCall(r) {
+		c.route.hung++ // until it returns
+		p.after = append(p.after, func() { c.whole.ctx.end(cause) })
+	}
 }
 
 // timeOutCalls gives up the calls that have lasted too long, up to a batch;

@@ -36,6 +36,7 @@ type routeMeter struct {
 	restores  uint64
 	inFlight  int
 	looks     uint64
+	calls     uint64
 	malformed uint64
 	errors    [ErrorUnknown + 1]uint64
 	stops     [ReasonUnknown + 1]uint64
@@ -116,11 +117,23 @@ func (r *routeMeter) watched(born time.Time, restored bool, streak int) {
 	r.moveStreak(0, streak)
 }
 
-// lookStarted counts a look that starts late after its planned instant. It is
-// followed by exactly one lookEnded or lookDropped.
+// lookStarted counts a look that starts late after its planned instant, and its
+// call. It is followed by exactly one lookEnded or lookDropped.
 func (r *routeMeter) lookStarted(late time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.calls++
+	r.look(late)
+}
+
+// lookJoined is lookStarted for a look without a call of its own.
+func (r *routeMeter) lookJoined(late time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.look(late)
+}
+
+func (r *routeMeter) look(late time.Duration) {
 	r.looks++
 	r.inFlight++
 	r.lateness.observeDuration(late)
@@ -306,7 +319,7 @@ func (r *routeMeter) snapshot(now time.Time, dst []cohort) (RouteMetrics, []coho
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := RouteMetrics{
-		Watched: r.watches, Restored: r.restores, Unresolved: r.births.jobs, InFlight: r.inFlight, Looks: r.looks,
+		Watched: r.watches, Restored: r.restores, Unresolved: r.births.jobs, InFlight: r.inFlight, Looks: r.looks, Calls: r.calls,
 		LookErrors: make(map[ErrorKind]uint64, len(r.errors)), Stops: make(map[Reason]uint64, len(r.stops)),
 		PollsPerCompletion: r.polls.snapshot(), DelayExact: r.exact.snapshot(), DelayBound: r.bound.snapshot(),
 		Lateness:    r.lateness.snapshot(),

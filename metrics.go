@@ -90,8 +90,12 @@ type RouteMetrics struct {
 	// zero once they have. One that stays means a Checker that does not honour
 	// its context.
 	Hung int `json:"hung"`
-	// Looks grows with each call that starts: looks, fetches, look-ups.
+	// Looks grows with each look at a job that starts, fetches and look-ups
+	// included.
 	Looks uint64 `json:"looks"`
+	// Calls grows with each call that is made for them: fewer than Looks with a
+	// BatchChecker, where one call is a look at many jobs.
+	Calls uint64 `json:"calls"`
 	// LookErrors grows with each failed look. Every kind is present.
 	LookErrors map[ErrorKind]uint64 `json:"look_errors"`
 	// Stops grows with the end of each watch, and of each submission that OnStop is
@@ -199,6 +203,7 @@ func (m *RouteMetrics) add(o RouteMetrics) {
 	m.InFlight += o.InFlight
 	m.Hung += o.Hung
 	m.Looks += o.Looks
+	m.Calls += o.Calls
 	addCounts(m.LookErrors, o.LookErrors)
 	addCounts(m.Stops, o.Stops)
 	m.PollsPerCompletion.add(o.PollsPerCompletion)

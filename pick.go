@@ -71,7 +71,7 @@ func (p *Poller) nextOf(rt *route, w *worker, now Stamp) (c *lookCall, more bool
 			queue.pop()
 			r := p.jobs.open(h.slot, l)
 			r.to(phaseWaiting)
-			rt.meter.lookStarted(0)
+			rt.meter.lookJoined(0)
 			p.answer(r, stuck, &Report{}, &CheckError{Kind: ErrorTransient, Err: why}, now, p.draw())
 			continue
 		}
@@ -91,7 +91,7 @@ func (p *Poller) nextOf(rt *route, w *worker, now Stamp) (c *lookCall, more bool
 			return nil, false
 		}
 		if rt.scarce.on && queue == &rt.ready {
-			rt.scarce.looked(rt.waiting, patience*rt.Schedule.pollCost(), now)
+			rt.scarce.looked(rt.batch.calls(rt.waiting), patience*rt.Schedule.pollCost(), now)
 			h, l = p.choose(rt, h, l, now)
 		}
 		queue.pop()
@@ -103,6 +103,9 @@ func (p *Poller) nextOf(rt *route, w *worker, now Stamp) (c *lookCall, more bool
 		}
 		w.spare = nil
 		p.startCall(p.jobs.open(h.slot, l), c, g, now)
+		if c.kind == callCheck && rt.batch.takes(h) {
+			p.fillBatch(c, now)
+		}
 		return c, true
 	}
 }

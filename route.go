@@ -43,6 +43,7 @@ type route struct {
 	webhooks webhooks
 	plans    plans
 	scarce   scarcity
+	batch    batches
 }
 
 // newRoute makes a route. It asks the Checker for its abilities, which may be
@@ -62,6 +63,7 @@ func newRoute(r Route) *route {
 	rt.canceler, _ = ability[Canceler](r.Checker)
 	rt.fetcher, _ = ability[Fetcher](r.Checker)
 	rt.refresher, _ = ability[Refresher](r.Checker)
+	rt.batch = newBatches(r.Checker)
 	if rt.reconciler = r.Reconciler; rt.reconciler == nil {
 		rt.reconciler, _ = ability[Reconciler](r.Checker)
 	}

@@ -153,9 +153,10 @@ func (w *worker) take() {
 // goOn is what a worker does under the lock: all under one hold of it.
 func (w *worker) goOn(a *answered, now Stamp, raw time.Time) {
 	p := w.p
-	draw, some := p.rand(), p.drawAhead(workerDraws)
+	further := a.further()
+	draw, some := p.rand(), p.drawAhead(workerDraws+further)
 	p.mu.Lock()
-	if p.reading = raw; len(p.draws) < maxDraws {
+	if p.reading = raw; len(p.draws) < maxDraws+further {
 		p.draws = append(p.draws, some...)
 	}
 	w.call = nil

@@ -47,6 +47,12 @@ type Adapter struct {
 	// to cancel is only tried for what it must never do.
 	Cancel *Answer
 
+	// Batch makes the answer to CheckBatch of what the provider says of some jobs,
+	// each in the form of the Body of Pending, Succeeded or Failed; there may be
+	// none. Nil: an ability to check many jobs in one call is only tried for what it
+	// must never do.
+	Batch func(parts []string) Answer
+
 	// Errors are answers of the provider that are errors, each with its WantKind,
 	// where they differ from, or say more than, their HTTP status (see
 	// jobpoll.FromResponse): a 429 for a used-up quota, a word under a 200 that
@@ -96,7 +102,7 @@ type Answer struct {
 }
 
 // TestChecker tries an adapter to a provider over HTTP against what jobpoll
-// expects of a Checker (and of a Canceler and a Fetcher, if it is one). It serves
+// expects of a Checker (and of a Canceler, a Fetcher and a BatchChecker, if it is one). It serves
 // the provider's answers, with variations and faults, on a loopback port and
 // looks at what the adapter makes of them. It returns nil, or Findings, which are
 // all that was found, each with what was tried and why it matters:

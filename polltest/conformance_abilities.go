@@ -22,7 +22,7 @@ var abilityChecks = []check{{
 	why:   "the output is what was paid for: a second call that failed is tried again, without another look",
 	see:   "go doc jobpoll.Fetcher",
 	run:   checkFetch,
-}}
+}, batchCheck}
 
 // ability finds an optional interface on a Checker or on what it wraps.
 func ability[T any](c jobpoll.Checker) (T, bool) {

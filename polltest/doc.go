@@ -98,6 +98,7 @@
 //	many-at-once        32 jobs at once are not mixed up
 //	cancel *            Canceler: refused is an error, over is no panic
 //	fetch *             Fetcher: the output, and errors that may pass
+//	batch *             BatchChecker: each job its own, one request, errors of the call
 //	secret-kept         the credential is in no error and no report
 //	secret-not-printed  nor in what fmt makes of the adapter
 //

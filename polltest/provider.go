@@ -145,18 +145,7 @@ func (l *rateLimit) take(now time.Duration) bool {
 
 // Check tells what the script of the job says now.
 func (p *Provider) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
-	p.mu.Lock()
-	now := p.clock.Now()
-	p.starts = append(p.starts, now)
-	p.looks[job.ID] = append(p.looks[job.ID], now)
-	p.inFlight++
-	p.most = max(p.most, p.inFlight)
-	p.mu.Unlock()
-	defer func() {
-		p.mu.Lock()
-		p.inFlight--
-		p.mu.Unlock()
-	}()
+	defer p.begin(job)()
 	if p.OnLook != nil {
 		p.OnLook(ctx, job)
 	}
@@ -167,11 +156,30 @@ func (p *Provider) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, 
 	if !ok {
 		return jobpoll.Report{}, noSuchJob(job)
 	}
-	if st.slow > 0 {
-		if err := p.sleep(ctx, st.slow); err != nil {
-			return jobpoll.Report{}, err
-		}
+	if err := p.sleep(ctx, st.slow); err != nil {
+		return jobpoll.Report{}, err
 	}
+	return p.tell(ctx, st, at)
+}
+
+// begin notes the begin of a look; the result ends it.
+func (p *Provider) begin(job jobpoll.Job) (end func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	p.starts = append(p.starts, now)
+	p.looks[job.ID] = append(p.looks[job.ID], now)
+	p.inFlight++
+	p.most = max(p.most, p.inFlight)
+	return func() {
+		p.mu.Lock()
+		p.inFlight--
+		p.mu.Unlock()
+	}
+}
+
+// tell is what a step that holds since at says now.
+func (p *Provider) tell(ctx context.Context, st step, at time.Time) (jobpoll.Report, error) {
 	r, err := st.answer(ctx, at)
 	if st.eta > 0 {
 		r.Remaining = max(st.eta-p.clock.Now().Sub(at), 0)
@@ -217,6 +225,9 @@ func (p *Provider) elapsed() time.Duration {
 }
 
 func (p *Provider) sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
 	if s, ok := p.clock.(interface {
 		Sleep(context.Context, time.Duration) error
 	}); ok {
