@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"path"
@@ -12,16 +13,24 @@ import (
 )
 
 // AzureLRO is the adapter for long-running operations by Azure's convention, of any
-// service that has them. It is a jobpoll.Checker and Refresher, and safe for
-// concurrent use; the convention has no cancellation.
+// service that has them. It is a jobpoll.Checker, Fetcher and Refresher, and safe
+// for concurrent use; the convention has no cancellation.
 //
-// Job.Ref is the URL of the monitor, with its query, as the answer to the
-// submission gives it in Operation-Location or Azure-AsyncOperation. Its answers
-// have a status, and the Output is the field "result". A service that gives a
-// Location alone may have no status there: then a 202 is a job that is not done,
-// and the body of another success is the Output. Such a Ref has "location:" before
-// the URL. Submit fills either in. Where the monitor is on another host than
-// BaseURL, name that in Config.Hosts.
+// Job.Ref says where an operation is asked for. Submit fills it in; what was started
+// in another way, by a PUT for instance, has that of AzureRef:
+//
+//   - A URL, as Operation-Location or Azure-AsyncOperation gives it, is a monitor: its
+//     answers have a status, and the Output is the field "result". Where they have
+//     no result, a second URL after a space is where to get it: Check gives a success
+//     without an Output, and Fetch the Output.
+//   - "location:" and a URL, of a Location alone: a 202 is a job that is not done, and
+//     the body of another success is the Output. A Location that moves is followed.
+//   - "resource:" and a URL is a resource that was put: its provisioningState is the
+//     status, without one it is done, and the Output is the resource.
+//
+// An operation that is done and has nothing to give, as of a DELETE, ends as failed
+// with FailureNoOutput. Where the monitor is on another host than BaseURL, name that
+// in Config.Hosts.
 //
 // Words are those of the convention; services may add others, which are no end.
 // Retry-After of a pending answer is kept. A monitor can be read for 24 hours
@@ -33,6 +42,7 @@ type AzureLRO struct{ c *Client }
 
 var (
 	_ jobpoll.Checker   = (*AzureLRO)(nil)
+	_ jobpoll.Fetcher   = (*AzureLRO)(nil)
 	_ jobpoll.Refresher = (*AzureLRO)(nil)
 )
 
@@ -58,35 +68,55 @@ func NewAzureLRO(cfg Config) (*AzureLRO, error) {
 
 // azureStatus is what a monitor tells of an operation.
 type azureStatus struct {
-	ID     Text            `json:"id"`
-	Word   json.RawMessage `json:"status"` // some answers have none
-	Error  openAIError     `json:"error"`
-	Result json.RawMessage `json:"result"`
+	ID         Text            `json:"id"`
+	Word       json.RawMessage `json:"status"` // some answers have none
+	Error      openAIError     `json:"error"`
+	Result     json.RawMessage `json:"result"`
+	State      string          `json:"provisioningState"`
+	Properties struct {
+		State string `json:"provisioningState"`
+	} `json:"properties"`
 
-	bare bool // the monitor is a Location
+	at azureRef
 }
 
-func (v *azureStatus) readable() bool        { return v.Word != nil || v.bare }
+func (v *azureStatus) readable() bool        { return v.Word != nil || v.at.kind != "" }
 func (v *azureStatus) id() string            { return string(v.ID) }
 func (v *azureStatus) refusal(*Answer) error { return nil }
 
 func (v *azureStatus) report(ans *Answer) (jobpoll.Report, error) {
-	word := ""
+	word, bare := "", v.at.kind != ""
 	_ = json.Unmarshal(v.Word, &word) // what is no text is no word
-	r := jobpoll.Report{State: azureWords.State(word), RawStatus: word, Hint: ans.Hint}
 	output := v.Result
+	if put := either(v.Properties.State, v.State); v.at.kind == atResource {
+		word, output, v.Word = put, ans.Body, nil
+	} else if bare && word == "" && ans.Status != http.StatusAccepted && unhappy(azureWords.State(put)) {
+		word = put
+	}
+	r := jobpoll.Report{State: azureWords.State(word), RawStatus: word, Hint: ans.Hint}
 	switch {
 	case word != "":
-	case v.bare && ans.Status == http.StatusAccepted:
+	case bare && ans.Status == http.StatusAccepted:
 		r.State = jobpoll.StateRunning
-	case v.bare && v.Word == nil && v.Error == (openAIError{}) && isObject(ans.Body):
+	case bare && v.Word == nil && v.Error == (openAIError{}) && isObject(ans.Body):
 		r.State, output = jobpoll.StateSucceeded, ans.Body
 	default:
 		return jobpoll.Report{}, noStatus(ans)
 	}
+	if !r.State.Terminal() {
+		return r, nil
+	}
+	if r.State == jobpoll.StateSucceeded && v.at.result != "" && !HasOutput(output) {
+		r.Ref = v.at.url + " " + v.at.result // the output is one more call away
+		return r, nil
+	}
 	settle(&r, output, azureFailure(string(v.Error.Code), string(v.Error.Message)))
 	return r, nil
 }
+
+// unhappy reports whether a job has ended otherwise than by succeeding. Only such
+// a state of a resource says more than the status of a Location.
+func unhappy(s jobpoll.State) bool { return s.Terminal() && s != jobpoll.StateSucceeded }
 
 // isObject reports whether a body is a JSON object.
 func isObject(body []byte) bool {
@@ -102,17 +132,77 @@ func azureFailure(code, text string) jobpoll.Failure {
 	return filtered(f)
 }
 
-// atLocation goes before a Ref whose monitor is a Location.
-const atLocation = "location:"
+// What goes before a URL in a Ref, if it is not of a monitor.
+const (
+	atLocation = "location:"
+	atResource = "resource:"
+)
+
+// azureRef is a Job.Ref.
+type azureRef struct {
+	kind   string // atLocation, atResource, or empty
+	url    string
+	result string // where the output of a monitor is
+}
+
+func readAzureRef(ref string) azureRef {
+	var r azureRef
+	for _, kind := range []string{atLocation, atResource} {
+		if rest, ok := strings.CutPrefix(ref, kind); ok {
+			r.kind, ref = kind, rest
+		}
+	}
+	r.url, r.result, _ = strings.Cut(ref, " ")
+	return r
+}
 
 // Check asks about one operation.
 func (p *AzureLRO) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
-	at, bare := strings.CutPrefix(job.Ref, atLocation)
-	if at == "" {
+	at := readAzureRef(job.Ref)
+	if at.url == "" {
 		return jobpoll.Report{}, invalid("%s: an operation needs the URL of its monitor as Job.Ref", job.Key())
 	}
-	return p.c.lookAccepted(ctx, Request{URL: at}, &azureStatus{bare: bare})
+	v := &azureStatus{at: at}
+	ans, err := p.c.Do(ctx, Request{URL: at.url}, v)
+	empty := ans.Status == http.StatusNoContent || errors.Is(err, errEmptyBody)
+	var r jobpoll.Report
+	switch {
+	case empty && ans.Status == http.StatusAccepted:
+		r, err = jobpoll.Report{State: jobpoll.StateRunning, Hint: ans.Hint}, nil
+	case empty && at.kind == atLocation: // done, and nothing to give
+		r, err = jobpoll.Report{State: jobpoll.StateSucceeded, Hint: ans.Hint}, nil
+		settle(&r, nil, jobpoll.Failure{})
+	default:
+		r, err = told(&ans, err, v)
+	}
+	if moved := ans.Header.Get("Location"); err == nil && at.kind == atLocation && !r.State.Terminal() && p.c.Ref(moved) != "" {
+		r.Ref = atLocation + moved
+	}
+	return r, err
 }
+
+// Fetch gets the output of an operation whose monitor does not have it, from the
+// second URL of the Ref.
+func (p *AzureLRO) Fetch(ctx context.Context, job jobpoll.Job, done jobpoll.Report) (jobpoll.Report, error) {
+	at := readAzureRef(either(done.Ref, job.Ref))
+	if at.result == "" {
+		return jobpoll.Report{}, invalid("%s: its Ref has no URL of a result", job.Key())
+	}
+	v := &azureResult{}
+	ans, err := p.c.Do(ctx, Request{URL: at.result}, v)
+	if errors.Is(err, errEmptyBody) || ans.Status == http.StatusNoContent {
+		err = nil // nothing to give
+	}
+	if err != nil {
+		return jobpoll.Report{}, err
+	}
+	r := jobpoll.Report{State: jobpoll.StateSucceeded, RawStatus: done.RawStatus, Hint: ans.Hint}
+	settle(&r, v.RawMessage, jobpoll.Failure{})
+	return r, nil
+}
+
+// azureResult is any JSON.
+type azureResult struct{ json.RawMessage }
 
 // Refresh asks Config.Credentials for the key, or the token, anew.
 func (p *AzureLRO) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
@@ -131,12 +221,12 @@ func (p *AzureLRO) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Re
 	if err != nil {
 		return jobpoll.Job{}, jobpoll.Report{}, err
 	}
-	ref := azureMonitor(ans.Header)
-	v := azureStatus{bare: strings.HasPrefix(ref, atLocation)}
+	ref := AzureRef(ans.Header, "")
+	v := azureStatus{at: readAzureRef(ref)}
 	ans.decode(&v) // there may be no body
 	id := v.id()
 	if id == "" {
-		id = lastPart(strings.TrimPrefix(ref, atLocation))
+		id = lastPart(v.at.url)
 	}
 	if ref == "" {
 		id = "" // it could not be asked about
@@ -154,17 +244,37 @@ func (p *AzureLRO) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Re
 	return job, rep, nil
 }
 
-// azureMonitor is the Ref of an answer to a submission; empty if it names none.
-func azureMonitor(h http.Header) string {
+// AzureRef is the Job.Ref of an operation that was started in another way than by
+// Submit: header is that of the answer, and resource the URL that was put or patched,
+// empty of another method. It is empty where nothing says what to look at.
+func AzureRef(header http.Header, resource string) string {
+	location := azureURL(header, "Location")
 	for _, name := range []string{"Operation-Location", "Azure-AsyncOperation"} {
-		if at := h.Get(name); at != "" && len(at) <= maxURL {
-			return at
+		at := azureURL(header, name)
+		if at == "" {
+			continue
 		}
+		if result := either(resource, location); result != "" && result != at {
+			at += " " + result
+		}
+		return at
 	}
-	if at := h.Get("Location"); at != "" && len(at) <= maxURL {
-		return atLocation + at
+	switch {
+	case location != "":
+		return atLocation + location
+	case resource != "":
+		return atResource + resource
 	}
 	return ""
+}
+
+// azureURL is the URL, or the path, in a header; empty if there is none.
+func azureURL(h http.Header, name string) string {
+	at := h.Get(name)
+	if len(at) > maxURL || strings.Contains(at, " ") || !strings.HasPrefix(at, "/") && !strings.Contains(at, "://") {
+		return ""
+	}
+	return at
 }
 
 // lastPart is the last part of the path of a URL; empty if it has none.

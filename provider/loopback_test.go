@@ -1,7 +1,14 @@
 package provider
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"mime/multipart"
+	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,56 +19,246 @@ import (
 	"github.com/jobpoll/jobpoll/polltest/loopback"
 )
 
-// Adapter, engine and a provider's wire agree on how a job ends, over HTTP.
-func TestAJobIsSubmittedAndFollowedToItsEnd(t *testing.T) {
-	type end struct {
-		reason  jobpoll.Reason
-		failure jobpoll.FailureKind
+// wired is a provider on loopback that an adapter is tried against.
+type wired struct {
+	wire     loopback.Wire
+	base     string // after the server's URL
+	order    Order
+	noFilter bool // it cannot tell that a job was filtered
+	noQueue  bool // it cannot tell that a job waits
+	hides    bool // it tells nothing of a failure
+	forgets  bool // a job that was canceled is not known
+	expired  jobpoll.Reason
+}
+
+// wiredProviders are those of all adapters, by their names.
+func wiredProviders() map[string]wired {
+	model := Order{Model: "own/model", Input: map[string]any{"prompt": "a"}}
+	at := func(path string) Order { return Order{Path: path, Input: map[string]any{"prompt": "a"}} }
+	vertex := "projects/p/locations/l/publishers/google/models/veo-x"
+	return map[string]wired{
+		"fal":        {wire: loopback.Fal(), order: model, expired: jobpoll.ReasonFailed},
+		"replicate":  {wire: loopback.Replicate(), order: model, noFilter: true, expired: jobpoll.ReasonExpired},
+		"atlas":      {wire: loopback.Atlas(), order: model, expired: jobpoll.ReasonExpired},
+		"runway":     {wire: loopback.Runway(), order: model, forgets: true, expired: jobpoll.ReasonCanceled},
+		"luma":       {wire: loopback.Luma(), order: model, expired: jobpoll.ReasonFailed},
+		"openai":     {wire: loopback.OpenAI(), order: model, expired: jobpoll.ReasonFailed},
+		"kling":      {wire: loopback.Kling(), order: model, expired: jobpoll.ReasonFailed},
+		"kling3":     {wire: loopback.Kling(), order: at("/text-to-video/kling-3.0"), expired: jobpoll.ReasonFailed},
+		"minimax":    {wire: loopback.MiniMax(), order: model, expired: jobpoll.ReasonFailed},
+		"veo":        {wire: loopback.Veo(), base: "/v1beta", order: Order{Model: "veo-x"}, noQueue: true, expired: jobpoll.ReasonExpired},
+		"vertex":     {wire: loopback.VertexVeo(), base: "/v1", order: Order{Model: vertex}, noQueue: true, expired: jobpoll.ReasonExpired},
+		"google-lro": {wire: loopback.GoogleLRO(), base: "/v1", order: at("/projects/p/videos:generate"), noQueue: true, noFilter: true, expired: jobpoll.ReasonExpired},
+		"dashscope":  {wire: loopback.DashScope(), order: model, expired: jobpoll.ReasonLost},
+		"ark":        {wire: loopback.Ark(), order: model, expired: jobpoll.ReasonExpired},
+		"wavespeed":  {wire: loopback.WaveSpeed(), order: model, expired: jobpoll.ReasonExpired},
+		"xai":        {wire: loopback.XAI(), order: model, noQueue: true, expired: jobpoll.ReasonExpired},
+		"stability":  {wire: loopback.Stability(), hides: true, noQueue: true, expired: jobpoll.ReasonLost},
+		"azure-lro":  {wire: loopback.AzureLRO(), order: at("/videos:generate?api-version=2026-01-01"), expired: jobpoll.ReasonFailed},
 	}
-	scripts := map[string]end{
-		"queued; at 5s running 20%; at 40s succeeded":                                {reason: jobpoll.ReasonSucceeded},
-		`queued; at 5s running; at 20s failed filtered "moderation"`:                 {jobpoll.ReasonFailed, jobpoll.FailureFiltered},
-		`running; at 20s failed`:                                                     {reason: jobpoll.ReasonFailed},
-		"running; at 10s 503 once; at 15s 429 retry-after 3s once; at 30s succeeded": {reason: jobpoll.ReasonSucceeded},
+}
+
+// wireRig is a Poller with one job at a provider on loopback.
+type wireRig struct {
+	t       *testing.T
+	clock   *polltest.Clock
+	server  *loopback.Server
+	adapter adapter
+	harness *polltest.Harness
+	seen    polltest.Recorder
+	job     jobpoll.Job
+}
+
+// newWireRig submits a job and watches it. change may change the server.
+func newWireRig(t *testing.T, name, script string, change ...func(*loopback.Config)) *wireRig {
+	t.Helper()
+	p := wiredProviders()[name]
+	g := &wireRig{t: t, clock: polltest.NewClock(time.Time{})}
+	cfg := loopback.Config{
+		Wire: p.wire, Clock: g.clock, Credential: kitKey, Script: func(int, json.RawMessage) string { return script },
 	}
-	for name, wire := range map[string]loopback.Wire{
-		"runway": loopback.Runway(), "kling": loopback.Kling(), "minimax": loopback.MiniMax(), "dashscope": loopback.DashScope(), "veo": loopback.Veo(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			clock := polltest.NewClock(time.Time{})
-			next := ""
-			server := loopback.Start(loopback.Config{
-				Wire: wire, Clock: clock, Credential: fixtureKey, Script: func(int, json.RawMessage) string { return next },
-			})
-			t.Cleanup(server.Close)
-			base := server.URL()
-			if name == "veo" {
-				base += "/v1beta"
+	for _, f := range change {
+		f(&cfg)
+	}
+	g.server = loopback.Start(cfg)
+	t.Cleanup(g.server.Close)
+	adapterName := name
+	if name == "kling3" {
+		adapterName = "kling"
+	}
+	g.adapter = newAdapterFor(t, adapterName, Config{BaseURL: g.server.URL() + p.base, Credentials: Secret(kitKey), Clock: g.clock})
+	g.harness = polltest.Start(t, jobpoll.Config{
+		Clock: g.clock, Callbacks: g.seen.Callbacks(), Routes: []jobpoll.Route{{Name: name, Checker: g.adapter}},
+	})
+	if name == "stability" {
+		g.job = g.orderVideo()
+	} else {
+		var err error
+		g.job, _, err = g.adapter.Submit(t.Context(), p.order)
+		require.NoError(t, err)
+	}
+	g.job.Route = name
+	require.NoError(t, g.harness.Watch(t.Context(), g.job))
+	return g
+}
+
+// orderVideo is a submission to Stability, which its adapter has not.
+func (g *wireRig) orderVideo() jobpoll.Job {
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	image, err := form.CreateFormFile("image", "a.png")
+	require.NoError(g.t, err)
+	_, err = image.Write([]byte("an image"))
+	require.NoError(g.t, err)
+	require.NoError(g.t, form.Close())
+	r, err := http.NewRequestWithContext(g.t.Context(), http.MethodPost, g.server.URL()+"/v2beta/image-to-video", &body)
+	require.NoError(g.t, err)
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	r.Header.Set("Authorization", "Bearer "+kitKey)
+	resp, err := http.DefaultClient.Do(r)
+	require.NoError(g.t, err)
+	defer resp.Body.Close()
+	var taken struct{ ID string }
+	require.NoError(g.t, json.NewDecoder(resp.Body).Decode(&taken))
+	return jobpoll.Job{ID: taken.ID, SubmittedAt: g.clock.Now()}
+}
+
+// end is how the job ended, at the latest after so long.
+func (g *wireRig) end(within time.Duration) jobpoll.Outcome {
+	g.t.Helper()
+	g.harness.Clock.Advance(within)
+	o, ok := g.seen.Outcome(g.job.Key())
+	require.True(g.t, ok, "it goes on: %+v", g.seen.Updates(g.job.Key()))
+	return o
+}
+
+// eachWired runs f for each provider.
+func eachWired(t *testing.T, f func(t *testing.T, name string, p wired)) {
+	all := wiredProviders()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) { f(t, name, all[name]) })
+	}
+}
+
+func TestEachAdapterHasALoopbackProvider(t *testing.T) {
+	for _, name := range everyAdapter() {
+		require.Contains(t, wiredProviders(), name)
+	}
+}
+
+func TestAJobRunsToItsOutputAtEachProvider(t *testing.T) {
+	eachWired(t, func(t *testing.T, name string, p wired) {
+		g := newWireRig(t, name, `queued; at 20s running 40%; at 60s succeeded`)
+		o := g.end(5 * time.Minute)
+		require.Equal(t, jobpoll.ReasonSucceeded, o.Reason, "%+v", o)
+		require.True(t, HasOutput(o.Report.Output), "%s", o.Report.Output)
+		var states []jobpoll.State
+		for _, u := range g.seen.Updates(g.job.Key()) {
+			states = append(states, u.State)
+		}
+		require.Contains(t, states, jobpoll.StateRunning)
+		if !p.noQueue {
+			require.Contains(t, append(states, g.firstState()), jobpoll.StateQueued)
+		}
+		require.Zero(t, g.server.Stats().Unknown)
+	})
+}
+
+// firstState is what a look tells of a job just submitted.
+func (g *wireRig) firstState() jobpoll.State {
+	again := newWireRig(g.t, g.job.Route, `queued`)
+	r, err := again.adapter.Check(g.t.Context(), again.job)
+	require.NoError(g.t, err)
+	return r.State
+}
+
+func TestAFailureIsToldAtEachProvider(t *testing.T) {
+	for _, kind := range []jobpoll.FailureKind{jobpoll.FailureFault, jobpoll.FailureFiltered} {
+		eachWired(t, func(t *testing.T, name string, p wired) {
+			g := newWireRig(t, name, fmt.Sprintf(`running; at 20s failed %s "the camera broke"`, map[jobpoll.FailureKind]string{
+				jobpoll.FailureFault: "fault", jobpoll.FailureFiltered: "filtered",
+			}[kind]))
+			o := g.end(5 * time.Minute)
+			require.Equal(t, jobpoll.ReasonFailed, o.Reason, "%+v", o)
+			require.Nil(t, o.Report.Output)
+			require.NotNil(t, o.Report.Failure)
+			if kind == jobpoll.FailureFiltered && !p.noFilter {
+				require.Equal(t, jobpoll.FailureFiltered, o.Report.Failure.Kind, "%+v", o.Report.Failure)
 			}
-			a := newAdapterFor(t, name, Config{BaseURL: base, Credentials: Secret(fixtureKey), Clock: clock})
-			var seen polltest.Recorder
-			h := polltest.Start(t, jobpoll.Config{Clock: clock, Callbacks: seen.Callbacks(), Routes: []jobpoll.Route{{Name: name, Checker: a}}})
-			ends := map[jobpoll.Key]string{}
-			for script := range scripts {
-				next = script
-				job, _, err := a.Submit(t.Context(), Order{Model: "veo-loopback", Input: map[string]any{"prompt": script}})
-				require.NoError(t, err)
-				job.Route = name
-				require.NoError(t, h.Watch(t.Context(), job))
-				ends[job.Key()] = script
+			if kind == jobpoll.FailureFault && !p.hides {
+				require.Contains(t, o.Report.Failure.Message, "the camera broke")
+				require.NotEqual(t, jobpoll.FailureFiltered, o.Report.Failure.Kind)
 			}
-			clock.Advance(10 * time.Minute)
-			for key, script := range ends {
-				o, ok := seen.Outcome(key)
-				require.True(t, ok, "%s has not ended: %s", key, script)
-				want := scripts[script]
-				require.Equal(t, want.reason, o.Reason, "%s: %v", script, o.Err())
-				require.Equal(t, want.reason == jobpoll.ReasonSucceeded, HasOutput(o.Report.Output), script)
-				if want.failure != jobpoll.FailureUnknown {
-					require.Equal(t, want.failure, o.Report.Failure.Kind, script)
-				}
-			}
-			require.Zero(t, server.Stats().Duplicates)
 		})
 	}
+}
+
+func TestAJobIsCanceledWhereAProviderCan(t *testing.T) {
+	eachWired(t, func(t *testing.T, name string, p wired) {
+		g := newWireRig(t, name, `queued`)
+		canceler, ok := g.adapter.(jobpoll.Canceler)
+		if !ok {
+			return
+		}
+		require.NoError(t, canceler.Cancel(context.Background(), g.job))
+		require.Len(t, g.server.Cancels(g.server.Requests()[0].ID), 1)
+		if p.forgets {
+			require.Empty(t, g.server.Jobs())
+			return
+		}
+		require.Equal(t, jobpoll.ReasonCanceled, g.end(time.Hour).Reason)
+	})
+}
+
+func TestAJobThatAProviderLetExpireHasEnded(t *testing.T) {
+	eachWired(t, func(t *testing.T, name string, p wired) {
+		g := newWireRig(t, name, `running; at 20s expired`)
+		require.Equal(t, p.expired, g.end(24*time.Hour).Reason)
+	})
+}
+
+func TestAYoungJobThatIsNotKnownYetIsFound(t *testing.T) {
+	eachWired(t, func(t *testing.T, name string, _ wired) {
+		g := newWireRig(t, name, `running; at 60s succeeded`, func(c *loopback.Config) { c.NotVisible = 12 * time.Second })
+		o := g.end(10 * time.Minute)
+		require.Equal(t, jobpoll.ReasonSucceeded, o.Reason, "%+v", o)
+		require.Positive(t, g.server.Stats().NotVisible)
+	})
+}
+
+func TestTooManyCallsAreWaitedOutAtEachProvider(t *testing.T) {
+	for _, form := range []loopback.RetryForm{loopback.RetrySeconds, loopback.RetryNone} {
+		eachWired(t, func(t *testing.T, name string, _ wired) {
+			g := newWireRig(t, name, `running; at 5s 429 "slow down" retry-after 20s once; at 60s succeeded`, func(c *loopback.Config) { c.Retry = form })
+			o := g.end(15 * time.Minute)
+			require.Equal(t, jobpoll.ReasonSucceeded, o.Reason, "%+v", o)
+			require.Positive(t, g.server.Stats().Faults)
+		})
+	}
+}
+
+func TestAWrongKeyIsToldAtEachProvider(t *testing.T) {
+	eachWired(t, func(t *testing.T, name string, _ wired) {
+		g := newWireRig(t, name, `running`)
+		g.server.SetCredential("another")
+		_, err := g.adapter.Check(t.Context(), g.job)
+		require.Equal(t, jobpoll.ErrorAuth, kindOf(err), "%v", err)
+		require.Positive(t, g.server.Stats().Unauthorized)
+	})
+}
+
+func TestAFullAccountIsNotAFailureOfTheOrder(t *testing.T) {
+	eachWired(t, func(t *testing.T, name string, p wired) {
+		if name == "stability" {
+			return // its adapter submits nothing
+		}
+		g := newWireRig(t, name, `running`, func(c *loopback.Config) { c.MaxJobs = 1 })
+		_, _, err := g.adapter.Submit(t.Context(), p.order)
+		if g.server.Stats().TooManyJobs == 0 {
+			require.NoError(t, err) // it waits at the provider
+			return
+		}
+		require.Contains(t, []jobpoll.ErrorKind{jobpoll.ErrorRateLimited, jobpoll.ErrorConcurrency}, kindOf(err), "%v", err)
+		require.NotErrorIs(t, err, ErrAmbiguous)
+	})
 }

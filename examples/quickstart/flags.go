@@ -22,6 +22,7 @@ const (
 	maxSpeed = 200 // beyond it, the milliseconds of a call are minutes of a job
 )
 
+// allProviders are those that are shown together.
 var allProviders = []string{"fal", "replicate", "atlas"}
 
 // parse reads the flags. An error says what to give instead; flag.ErrHelp means
@@ -34,7 +35,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	flags.Uint64Var(&o.seed, "seed", 1, "the `number` that durations and scripts are drawn from: the same seed gives the same jobs")
 	flags.IntVar(&o.jobs, "jobs", 60, fmt.Sprintf("the `number` of jobs to submit, 1 to %d", maxJobs))
 	flags.IntVar(&o.speed, "speed", 20, fmt.Sprintf("how many `times` faster than real time it runs, 1 to %d", maxSpeed))
-	flags.StringVar(&name, "provider", "all", "`who` makes the videos: all, "+strings.Join(allProviders, ", "))
+	flags.StringVar(&name, "provider", "all", "`who` makes the videos: all ("+strings.Join(allProviders, ", ")+"), or one of "+strings.Join(names(), ", "))
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintln(usage, "go run ./examples/quickstart shows jobpoll at work. Its flags:")
@@ -53,10 +54,10 @@ func parse(args []string, usage io.Writer) (options, error) {
 		return o, fmt.Errorf("-speed %d: give a number from 1 to %d", o.speed, maxSpeed)
 	case name == "all":
 		o.providers = allProviders
-	case slices.Contains(allProviders, name):
+	case slices.Contains(names(), name):
 		o.providers = []string{name}
 	default:
-		return o, fmt.Errorf("-provider %q: give all, %s", name, strings.Join(allProviders, ", "))
+		return o, fmt.Errorf("-provider %q: give all, %s", name, strings.Join(names(), ", "))
 	}
 	return o, nil
 }

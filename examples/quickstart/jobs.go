@@ -116,6 +116,7 @@ func (o order) key() string { return fmt.Sprintf("order-%d", o.n) }
 // job it is.
 func (o order) submission() provider.Order {
 	return provider.Order{
+		Path:  kinds[o.provider].path,
 		Model: "acme/video-" + classes[o.class].name,
 		Input: map[string]any{"prompt": "a cat on a train", "seed": o.n},
 	}

@@ -68,24 +68,14 @@ func startVendors(names []string, orders []order, clock fastClock) ([]*vendor, e
 			}
 		}
 		at := provider.Config{Credentials: provider.Secret(secret), Clock: clock, Timeout: clock.real(provider.DefaultTimeout)}
-		var err error
-		switch name {
-		case "fal":
-			cfg.Wire = loopback.Fal()
-			v.server = loopback.Start(cfg)
-			at.BaseURL = v.server.URL()
-			v.adapter, err = provider.NewFal(at)
-		case "replicate":
-			cfg.Wire = forgetful{loopback.Replicate(), orders}
-			v.server = loopback.Start(cfg)
-			at.BaseURL = v.server.URL()
-			v.adapter, err = provider.NewReplicate(at)
-		default:
-			cfg.Wire = loopback.Atlas()
-			v.server = loopback.Start(cfg)
-			at.BaseURL = v.server.URL()
-			v.adapter, err = provider.NewAtlas(at)
+		k := kinds[name]
+		if cfg.Wire = k.wire(); name == "replicate" {
+			cfg.Wire = forgetful{cfg.Wire, orders}
 		}
+		v.server = loopback.Start(cfg)
+		at.BaseURL = v.server.URL() + k.base
+		var err error
+		v.adapter, err = k.adapter(at)
 		all = append(all, v)
 		if err != nil {
 			closeAll(all)

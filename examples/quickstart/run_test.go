@@ -119,7 +119,7 @@ func TestFlags(t *testing.T) {
 		"-jobs 601":       "-jobs 601: give a number from 1 to 600",
 		"-speed -1":       "-speed -1: give a number from 1 to 200",
 		"-speed 201":      "-speed 201: give a number from 1 to 200",
-		"-provider acme":  `-provider "acme": give all, fal, replicate, atlas`,
+		"-provider acme":  `-provider "acme": give all, ark, atlas, azure-lro`,
 		"-seed x":         "-h lists the flags",
 		"-verbose":        "-h lists the flags",
 		"fal":             "there are only flags",

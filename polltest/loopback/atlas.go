@@ -69,7 +69,7 @@ func (atlas) Write(r Reply) Answer {
 	_ = json.Unmarshal(r.Input, &sent) // a model of another shape is not shown
 	p := atlasPrediction{
 		ID: r.View.ID, Model: sent.Model, Status: orNil(r.Word(atlasWords)), CreatedAt: stamp(r.SubmittedAt),
-		Outputs: atlasOutputs(r.Output([]string{"https://files.example.test/" + r.View.ID + ".mp4"})),
+		Outputs: listOf(r.Output([]string{"https://files.example.test/" + r.View.ID + ".mp4"})),
 	}
 	if r.Entry.State == jobpoll.StateFailed {
 		p.Error, p.ErrorCode, p.Outputs = r.Message(), 1039, []string{}
@@ -80,8 +80,8 @@ func (atlas) Write(r Reply) Answer {
 	return Answer{Status: http.StatusOK, Body: atlasEnvelope{Code: http.StatusOK, Msg: "success", Data: p}}
 }
 
-// atlasOutputs makes a list of an output that is none.
-func atlasOutputs(out any) any {
+// listOf makes a list of an output that is none.
+func listOf(out any) any {
 	raw, ok := out.(json.RawMessage)
 	if ok && !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) && string(raw) != "null" {
 		return []json.RawMessage{raw}

@@ -10,12 +10,15 @@ import (
 	"github.com/jobpoll/jobpoll"
 )
 
-// DashScope is the wire of DashScope's tasks: times without a zone, which are of
-// Beijing, and a word under HTTP 200 for a task that is not known, as an expired
-// job is after a day. Only a task that waits can be canceled.
+// DashScope is the wire of Alibaba's DashScope (Wan): tasks, below /api/v1. A
+// submission needs the header X-DashScope-Async, only a task that waits can be
+// canceled, and a task that is not known is one with the status UNKNOWN, under HTTP
+// 200. Times have no zone, and are those of Beijing. An expired job is UNKNOWN. The
+// list is not served.
 //
 // Sources: https://www.alibabacloud.com/help/en/model-studio/manage-asynchronous-tasks
-// and the vendor's SDK.
+// and DashScope's SDK for Python. Not documented are the codes of errors but of
+// arrears and of a filter.
 func DashScope() Wire { return dashScope{} }
 
 type dashScope struct{}
@@ -25,69 +28,96 @@ var dashScopeWords = map[jobpoll.State]string{
 	jobpoll.StateFailed: "FAILED", jobpoll.StateCanceled: "CANCELED", jobpoll.StateExpired: "UNKNOWN",
 }
 
-func (dashScope) ID(n int) string { return fmt.Sprintf("a8532587-fa8c-4ef8-82be-%012x", n) }
+// dashScopeFailures are the codes of failures; of others it is InternalError.
+var dashScopeFailures = map[jobpoll.FailureKind]string{
+	jobpoll.FailureFiltered: "DataInspectionFailed", jobpoll.FailureRejected: "InvalidParameter",
+}
 
-func (dashScope) Read(r *http.Request, _ json.RawMessage) Call {
+func (dashScope) ID(n int) string { return fmt.Sprintf("0385dc79-5ff8-4d82-bcb6-%012x", n) }
+
+func (dashScope) Read(r *http.Request, body json.RawMessage) Call {
 	call := Call{Credential: bearer(r, "Bearer")}
-	path := r.URL.Path
-	above, cancel := strings.CutSuffix(path, "/cancel")
+	id, isTask := below(r.URL.Path, "/api/v1/tasks/")
+	canceled, isCancel := below(strings.TrimSuffix(r.URL.Path, "/cancel"), "/api/v1/tasks/")
 	switch {
-	case strings.HasPrefix(path, "/api/v1/services/aigc/") && r.Method == http.MethodPost:
-		call.Op, call.Model = OpSubmit, strings.TrimPrefix(path, "/api/v1/services/aigc/")
-	case cancel && r.Method == http.MethodPost:
-		if id, ok := oneBelow(above, "/api/v1/tasks/"); ok {
-			call.Op, call.ID = OpCancel, id
-		}
-	case r.Method == http.MethodGet:
-		if id, ok := oneBelow(path, "/api/v1/tasks/"); ok {
-			call.Op, call.ID = OpStatus, id
-		}
+	case strings.HasPrefix(r.URL.Path, "/api/v1/services/aigc/") && r.Method == http.MethodPost:
+		call.Op, call.Model = OpSubmit, member(body, "model")
+		call.Bad = r.Header.Get("X-DashScope-Async") != "enable"
+	case isTask && r.Method == http.MethodGet:
+		call.Op, call.ID = OpStatus, id
+	case isCancel && r.Method == http.MethodPost && canceled != id:
+		call.Op, call.ID, call.OnlyQueued = OpCancel, canceled, true
 	}
 	return call
 }
 
+type dashScopeTask struct {
+	ID        string `json:"task_id"`
+	Status    any    `json:"task_status"`
+	Submitted string `json:"submit_time,omitempty"`
+	Scheduled string `json:"scheduled_time,omitempty"`
+	Ended     string `json:"end_time,omitempty"`
+	VideoURL  any    `json:"video_url,omitempty"`
+	Results   any    `json:"results,omitempty"`
+	Code      string `json:"code,omitempty"`
+	Message   string `json:"message,omitempty"`
+}
+
 const dashScopeRequest = "rq-5c2f1d8e"
 
-func (dashScope) Write(r Reply) Answer {
+func (w dashScope) Write(r Reply) Answer {
 	if r.Op == OpCancel {
 		if r.Late {
-			return dashScopeRefusal(http.StatusBadRequest, "UnsupportedOperation", "the task has ended")
+			return w.refusal(http.StatusBadRequest, "UnsupportedOperation", "only a task that is PENDING can be canceled")
 		}
 		return Answer{Status: http.StatusOK, Body: map[string]string{"request_id": dashScopeRequest}}
 	}
-	out := map[string]any{"task_id": r.View.ID, "task_status": orNil(r.Word(dashScopeWords))}
-	for name, at := range map[string]time.Time{"submit_time": r.SubmittedAt, "scheduled_time": r.StartedAt, "end_time": r.EndedAt} {
-		if !at.IsZero() {
-			const hours = 8
-			out[name] = at.In(time.FixedZone("", hours*60*60)).Format("2006-01-02 15:04:05.000")
+	t := dashScopeTask{ID: r.View.ID, Status: orNil(r.Word(dashScopeWords))}
+	if r.Op == OpStatus && t.Status != "UNKNOWN" {
+		t.Submitted, t.Scheduled, t.Ended = beijing(r.SubmittedAt), beijing(r.StartedAt), beijing(r.EndedAt)
+	}
+	switch out := r.Output(r.file()).(type) {
+	case json.RawMessage: // of a script
+		if t.VideoURL = any(out); strings.HasPrefix(string(out), "[") {
+			t.VideoURL, t.Results = nil, out
+		}
+	default:
+		t.VideoURL = out
+	}
+	if kind, why, ok := r.failed(); ok {
+		t.Code, t.Message = "InternalError", why
+		if code, ok := dashScopeFailures[kind]; ok {
+			t.Code = code
 		}
 	}
-	switch r.Entry.State {
-	case jobpoll.StateSucceeded:
-		out["video_url"] = r.Output(file(r.View.ID))
-	case jobpoll.StateFailed:
-		out["code"], out["message"] = "TaskFailed", r.Message()
-		if r.filtered() {
-			out["code"] = "DataInspectionFailed"
-		}
-	}
-	return Answer{Status: http.StatusOK, Body: map[string]any{"request_id": dashScopeRequest, "output": out}}
+	return Answer{Status: http.StatusOK, Body: map[string]any{"request_id": dashScopeRequest, "output": t}}
 }
 
-func dashScopeRefusal(status int, code, message string) Answer {
-	return Answer{Status: status, Body: map[string]string{"request_id": dashScopeRequest, "code": code, "message": message}}
+// beijing is a time without a zone; empty of none.
+func beijing(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	const hours = 8
+	return t.In(time.FixedZone("", hours*60*60)).Format("2006-01-02 15:04:05.000")
 }
 
-func (dashScope) Error(p Problem) Answer {
-	status, message := usual(p)
-	switch p.Kind {
-	case ProblemNoJob, ProblemNotVisible:
-		out := map[string]string{"task_id": p.Call.ID, "task_status": "UNKNOWN"}
-		return Answer{Status: http.StatusOK, Body: map[string]any{"request_id": dashScopeRequest, "output": out}}
-	case ProblemUnauthorized:
-		return dashScopeRefusal(status, "InvalidApiKey", message)
-	case ProblemRateLimited, ProblemTooManyJobs:
-		return dashScopeRefusal(status, "Throttling.RateQuota", message)
+func (dashScope) refusal(status int, code, text string) Answer {
+	return Answer{Status: status, Body: map[string]string{"request_id": dashScopeRequest, "code": code, "message": text}}
+}
+
+func (w dashScope) Error(p Problem) Answer {
+	if p.Kind == ProblemNoJob || p.Kind == ProblemNotVisible {
+		t := dashScopeTask{ID: p.Call.ID, Status: "UNKNOWN"}
+		return Answer{Status: http.StatusOK, Body: map[string]any{"request_id": dashScopeRequest, "output": t}}
 	}
-	return dashScopeRefusal(status, "InvalidParameter", message)
+	status, text := p.usual()
+	code, ok := map[int]string{
+		http.StatusBadRequest: "InvalidParameter", http.StatusUnauthorized: "InvalidApiKey", http.StatusNotFound: "NotFound",
+		http.StatusTooManyRequests: "Throttling.RateQuota",
+	}[status]
+	if !ok {
+		code = "InternalError"
+	}
+	return w.refusal(status, code, text)
 }

@@ -219,7 +219,8 @@ func (s *Server) accept(n int, call Call, script polltest.Script, body json.RawM
 }
 
 // page returns a page of the jobs, newest first, and the cursor of the next
-// one. A cursor is how many jobs are older than the page's first.
+// one. A cursor is how many jobs are not newer than the page's first; below zero,
+// how many are.
 func (s *Server) page(cursor, base string) (views []View, next string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,6 +228,9 @@ func (s *Server) page(cursor, base string) (views []View, next string) {
 	now := s.elapsed()
 	from := len(s.order)
 	if n, err := strconv.Atoi(cursor); err == nil {
+		if n < 0 {
+			n += from
+		}
 		from = min(max(n, 0), from)
 	}
 	to := max(from-s.cfg.PageSize, 0)

@@ -9,11 +9,14 @@ import (
 	"github.com/jobpoll/jobpoll"
 )
 
-// Kling is the wire of the first API of Kling: an envelope with codes of its own,
-// times in milliseconds, and tasks that are found below the path that made them.
-// There is no cancellation; a canceled or expired job is a failed one.
+// Kling is the wire of both generations of Kling's API: an envelope with a code
+// around all. A task of the first one ("/v1/videos/text2video") is asked for below
+// the path it was submitted to; one of the 3.x API, which has the model in the path
+// ("/text-to-video/kling-3.0"), by GET /tasks?task_ids=. There is no call to cancel;
+// a canceled or expired job is failed. External ids find nothing.
 //
-// Sources: copies of the vendor's documents.
+// Sources: copies of Kling's documents and two clients. Not verified: the shape of
+// the answer to a 3.x look, here a list.
 func Kling() Wire { return kling{} }
 
 type kling struct{}
@@ -23,69 +26,127 @@ var klingWords = map[jobpoll.State]string{
 	jobpoll.StateFailed: "failed", jobpoll.StateCanceled: "failed", jobpoll.StateExpired: "failed",
 }
 
-func (kling) ID(n int) string { return fmt.Sprintf("8312%012d", n) }
+func (kling) ID(n int) string { return fmt.Sprintf("8%017d", n) }
 
 func (kling) Read(r *http.Request, _ json.RawMessage) Call {
 	call := Call{Credential: bearer(r, "Bearer")}
-	path, ok := strings.CutPrefix(r.URL.Path, "/v1/videos/")
-	family, id, below := strings.Cut(path, "/")
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	first := len(parts) >= 3 && parts[0] == "v1" && (parts[1] == "videos" || parts[1] == "images")
+	ids := r.URL.Query().Get("task_ids")
 	switch {
-	case !ok || family == "":
-	case !below && r.Method == http.MethodPost:
-		call.Op, call.Model = OpSubmit, family
-	case below && id != "" && !strings.Contains(id, "/") && r.Method == http.MethodGet:
-		call.Op, call.ID = OpStatus, id
+	case r.Method == http.MethodPost && (first && len(parts) == 3 || len(parts) == 2 && parts[0] != "v1"):
+		call.Op, call.Model = OpSubmit, r.URL.Path
+	case r.Method == http.MethodGet && first && len(parts) == 4:
+		call.Op, call.Model, call.ID = OpStatus, "/"+strings.Join(parts[:3], "/"), parts[3]
+	case r.Method == http.MethodGet && r.URL.Path == "/tasks" && ids != "":
+		call.Op, call.ID = OpStatus, ids
 	}
 	return call
 }
 
-// klingEnvelope is around all answers.
 type klingEnvelope struct {
-	Code      int    `json:"code"`
-	Message   string `json:"message"`
-	RequestID string `json:"request_id"`
-	Data      any    `json:"data,omitempty"`
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Request string `json:"request_id"`
+	Data    any    `json:"data,omitempty"`
+}
+
+type klingTask struct {
+	ID      string `json:"task_id"`
+	Status  any    `json:"task_status"`
+	Message string `json:"task_status_msg"`
+	Result  any    `json:"task_result,omitempty"`
+	Created int64  `json:"created_at"`
+	Updated int64  `json:"updated_at"`
+}
+
+// kling3Task is one of the 3.x API.
+type kling3Task struct {
+	ID      string `json:"id"`
+	Status  any    `json:"status"`
+	Message string `json:"message"`
+	Outputs any    `json:"outputs,omitempty"`
+	Created int64  `json:"create_time"`
+	Updated int64  `json:"update_time"`
+}
+
+type klingVideo struct {
+	ID       string `json:"id"`
+	URL      string `json:"url"`
+	Duration string `json:"duration"`
 }
 
 const klingRequest = "rq-5c2f1d8e"
 
-func (kling) Write(r Reply) Answer {
-	updated := r.Now
-	if !r.EndedAt.IsZero() {
-		updated = r.EndedAt
+func (w kling) Write(r Reply) Answer {
+	e := klingEnvelope{Message: "SUCCEED", Request: klingRequest}
+	of := r.View.Model
+	if of == "" { // of a job that was added: as it was asked for
+		of = r.Call.Model
 	}
-	data := map[string]any{
-		"task_id": r.View.ID, "task_status": orNil(r.Word(klingWords)),
-		"created_at": r.SubmittedAt.UnixMilli(), "updated_at": updated.UnixMilli(),
+	switch {
+	case of != r.Call.Model && r.Call.Model != "": // another endpoint knows it not
+		return w.Error(Problem{Kind: ProblemNoJob})
+	case strings.HasPrefix(of, "/v1/"):
+		e.Data = w.first(r.View)
+	case r.Op == OpSubmit:
+		e.Data = w.third(r.View)
+	default:
+		e.Data = []kling3Task{w.third(r.View)}
 	}
-	if word := klingWords[r.Entry.State]; word == "failed" {
-		data["task_status_msg"] = r.Message()
-		if r.filtered() {
-			data["task_status_msg"] = "blocked by policy: " + r.Message()
-		}
+	return Answer{Status: http.StatusOK, Body: e}
+}
+
+func (w kling) first(v View) klingTask {
+	t := klingTask{
+		ID: v.ID, Status: orNil(v.Word(klingWords)), Message: w.why(v),
+		Created: v.SubmittedAt.UnixMilli(), Updated: v.changed().UnixMilli(),
 	}
-	if r.Entry.State == jobpoll.StateSucceeded {
-		data["task_result"] = map[string]any{"videos": r.Output([]map[string]string{{"id": r.View.ID, "url": file(r.View.ID), "duration": "5.0"}})}
+	if out := w.output(v); out != nil {
+		t.Result = map[string]any{"videos": out}
 	}
-	return Answer{Status: http.StatusOK, Body: klingEnvelope{Message: "SUCCEED", RequestID: klingRequest, Data: data}}
+	return t
+}
+
+func (w kling) third(v View) kling3Task {
+	t := kling3Task{
+		ID: v.ID, Status: orNil(v.Word(klingWords)), Message: w.why(v), Outputs: w.output(v),
+		Created: v.SubmittedAt.UnixMilli(), Updated: v.changed().UnixMilli(),
+	}
+	if t.Status == "succeed" {
+		t.Status = "succeeded"
+	}
+	return t
+}
+
+func (kling) output(v View) any {
+	return v.Output([]klingVideo{{ID: "v-" + v.ID, URL: v.file(), Duration: "5.0"}})
+}
+
+func (kling) why(v View) string {
+	switch kind, why, ok := v.failed(); {
+	case ok && kind == jobpoll.FailureFiltered:
+		return "Failure to pass the risk control system: " + why
+	case ok:
+		return why
+	}
+	return ""
 }
 
 func (kling) Error(p Problem) Answer {
-	status, message := usual(p)
-	code := 5000
-	switch p.Kind {
-	case ProblemNoPath:
-		code = 1202
-	case ProblemBadRequest:
-		code = 1200
-	case ProblemUnauthorized:
-		code = 1000
-	case ProblemNoJob, ProblemNotVisible:
-		code = 1203
-	case ProblemRateLimited:
-		code = 1302
-	case ProblemTooManyJobs:
-		code = 1303
+	status, text := p.usual()
+	codes := map[int]int{
+		http.StatusBadRequest: 1201, http.StatusUnauthorized: 1000, http.StatusForbidden: 1103, http.StatusNotFound: 1203,
+		http.StatusTooManyRequests: 1302, http.StatusServiceUnavailable: 5001, http.StatusGatewayTimeout: 5002,
 	}
-	return Answer{Status: status, Body: klingEnvelope{Code: code, Message: message, RequestID: klingRequest}}
+	e := klingEnvelope{Code: codes[status], Message: text, Request: klingRequest}
+	switch {
+	case p.Kind == ProblemTooManyJobs:
+		e.Code = 1303
+	case p.Kind == ProblemNoPath:
+		e.Code = 1202
+	case e.Code == 0:
+		e.Code = 5000
+	}
+	return Answer{Status: status, Body: e}
 }

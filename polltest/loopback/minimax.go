@@ -9,11 +9,13 @@ import (
 	"github.com/jobpoll/jobpoll"
 )
 
-// MiniMax is the wire of the first API of MiniMax: ids in the query, errors as a
-// code under HTTP 200, and a second call for the URL of the file. There is no
-// cancellation; a canceled or expired job is a failed one.
+// MiniMax is the wire of MiniMax's video API (Hailuo), in its first version: a code
+// in base_resp says what is wrong, under HTTP 200, also of too many calls. A task
+// that is done has a file, whose URL is a call of its own. There is no call to
+// cancel; a canceled or expired job is failed.
 //
-// Sources: the vendor's command line and its pages.
+// Sources: MiniMax's command line and https://platform.minimax.io. Not documented
+// is the answer to an unknown task, here 404.
 func MiniMax() Wire { return miniMax{} }
 
 type miniMax struct{}
@@ -23,65 +25,85 @@ var miniMaxWords = map[jobpoll.State]string{
 	jobpoll.StateFailed: "Fail", jobpoll.StateCanceled: "Fail", jobpoll.StateExpired: "Fail",
 }
 
-// miniMaxFile goes before the id of a job in that of its file.
-const miniMaxFile = "90"
+// miniMaxFailures are the codes of failures; of others it is 1000.
+var miniMaxFailures = map[jobpoll.FailureKind]int{
+	jobpoll.FailureFiltered: 1027, jobpoll.FailureRejected: 2013, jobpoll.FailureQuota: 1008, jobpoll.FailurePolicy: 2061,
+}
 
-func (miniMax) ID(n int) string { return fmt.Sprintf("1160%011d", n) }
+// miniMaxFile goes before the id of a task in that of its file.
+const miniMaxFile = "205"
 
-func (miniMax) Read(r *http.Request, _ json.RawMessage) Call {
+func (miniMax) ID(n int) string { return fmt.Sprintf("106%012d", n) }
+
+func (miniMax) Read(r *http.Request, body json.RawMessage) Call {
 	call := Call{Credential: bearer(r, "Bearer")}
-	query := r.URL.Query()
-	switch r.Method + " " + r.URL.Path {
-	case "POST /v1/video_generation":
-		call.Op, call.Model = OpSubmit, "video_generation"
-	case "GET /v1/query/video_generation":
-		call.Op, call.ID = OpStatus, query.Get("task_id")
-	case "GET /v1/files/retrieve":
-		call.Op, call.ID = OpResult, strings.TrimPrefix(query.Get("file_id"), miniMaxFile)
+	q := r.URL.Query()
+	switch {
+	case r.URL.Path == "/v1/video_generation" && r.Method == http.MethodPost:
+		call.Op, call.Model = OpSubmit, member(body, "model")
+	case r.URL.Path == "/v1/query/video_generation" && r.Method == http.MethodGet:
+		call.Op, call.ID = OpStatus, q.Get("task_id")
+	case r.URL.Path == "/v1/files/retrieve" && r.Method == http.MethodGet:
+		call.Op, call.ID = OpResult, strings.TrimPrefix(q.Get("file_id"), miniMaxFile)
 	}
 	return call
 }
 
-// miniMaxBase is in all answers.
 type miniMaxBase struct {
 	Code int    `json:"status_code"`
-	Msg  string `json:"status_msg"`
+	Text string `json:"status_msg"`
 }
 
-func (miniMax) Write(r Reply) Answer {
-	base := miniMaxBase{0, "success"}
-	if r.Op == OpSubmit {
-		return Answer{Status: http.StatusOK, Body: map[string]any{"task_id": r.View.ID, "base_resp": base}}
+type miniMaxTask struct {
+	ID     string      `json:"task_id"`
+	Status any         `json:"status,omitempty"`
+	FileID string      `json:"file_id,omitempty"`
+	Base   miniMaxBase `json:"base_resp"`
+}
+
+func (w miniMax) Write(r Reply) Answer {
+	t := miniMaxTask{ID: r.View.ID, Base: miniMaxBase{Text: "success"}}
+	switch r.Op {
+	case OpSubmit:
+		return Answer{Status: http.StatusOK, Body: t}
+	case OpResult:
+		return w.file(r.View)
 	}
-	if r.Op == OpResult {
-		url := r.Output(file(r.View.ID))
-		return Answer{Status: http.StatusOK, Body: map[string]any{"file": map[string]any{"file_id": miniMaxFile + r.View.ID, "download_url": url}, "base_resp": base}}
+	t.Status = orNil(r.Word(miniMaxWords))
+	if r.Output("") != nil {
+		t.FileID = miniMaxFile + r.View.ID
 	}
-	fileID := ""
-	switch r.Entry.State {
-	case jobpoll.StateSucceeded:
-		fileID = miniMaxFile + r.View.ID
-	case jobpoll.StateFailed, jobpoll.StateCanceled, jobpoll.StateExpired:
-		base = miniMaxBase{1000, r.Message()}
-		if r.filtered() {
-			base.Code = 1027
+	if kind, why, ok := r.failed(); ok {
+		t.Base = miniMaxBase{Code: 1000, Text: why}
+		if code, ok := miniMaxFailures[kind]; ok {
+			t.Base.Code = code
 		}
 	}
+	return Answer{Status: http.StatusOK, Body: t}
+}
+
+// file is what is told of the file of a task that is done.
+func (w miniMax) file(v View) Answer {
+	at := v.Output(v.file())
+	if at == nil {
+		return w.Error(Problem{Kind: ProblemNoJob})
+	}
 	return Answer{Status: http.StatusOK, Body: map[string]any{
-		"task_id": r.View.ID, "status": orNil(r.Word(miniMaxWords)), "file_id": fileID, "base_resp": base,
+		"file":      map[string]any{"file_id": miniMaxFile + v.ID, "filename": "output.mp4", "purpose": "video_generation", "download_url": at},
+		"base_resp": miniMaxBase{Text: "success"},
 	}}
 }
 
 func (miniMax) Error(p Problem) Answer {
-	status, message := usual(p)
-	code := 1000
-	switch p.Kind {
-	case ProblemUnauthorized:
-		code, status = 1004, http.StatusOK
-	case ProblemBadRequest, ProblemNotReady:
-		code, status = 2013, http.StatusOK
-	case ProblemRateLimited, ProblemTooManyJobs:
-		code, status = 1002, http.StatusOK
+	status, text := p.usual()
+	b := miniMaxBase{Code: 1000, Text: text}
+	switch status {
+	case http.StatusTooManyRequests:
+		b.Code, status = 1002, http.StatusOK
+	case http.StatusUnauthorized:
+		b.Code, status = 1004, http.StatusOK
+	case http.StatusBadRequest:
+		b.Code, status = 2013, http.StatusOK
 	}
-	return Answer{Status: status, Body: map[string]any{"base_resp": miniMaxBase{code, message}}}
+	return Answer{Status: status, Body: map[string]any{"base_resp": b}}
 }

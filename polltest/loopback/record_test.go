@@ -154,7 +154,7 @@ func TestACanceledJobGoesOnWhereCancellationIsIgnored(t *testing.T) {
 }
 
 func TestMistakesOfATestAreTold(t *testing.T) {
-	assert.PanicsWithValue(t, "loopback: Config.Wire is nil: take Fal(), Replicate() or Atlas()", func() { loopback.New(loopback.Config{}) })
+	assert.PanicsWithValue(t, "loopback: Config.Wire is nil: take one, as Fal()", func() { loopback.New(loopback.Config{}) })
 	server := started(t, loopback.Config{
 		Wire: loopback.Atlas(), Script: func(int, json.RawMessage) string { return "walking" }, MaxJobs: 1,
 	})

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/jobpoll/jobpoll/polltest"
@@ -26,13 +27,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	call := s.cfg.Wire.Read(r, body)
+	if call.Body == nil {
+		call.Body = body
+	}
 	rec, n := s.record(r, call)
 	var fault Fault
 	if s.cfg.Fault != nil {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		fault = s.cfg.Fault(n, r)
 	}
-	a, ok := s.respond(&exchange{Server: s, r: r, call: call, body: body, rec: rec}, fault)
+	a, ok := s.respond(&exchange{Server: s, r: r, call: call, body: call.Body, rec: rec}, fault)
 	if !ok {
 		panic(http.ErrAbortHandler)
 	}
@@ -108,8 +112,8 @@ type exchange struct {
 	r    *http.Request
 	ctx  context.Context // as busy made it
 	call Call
-	body json.RawMessage
-	rec  *Request // guarded by mu
+	body json.RawMessage // Call.Body
+	rec  *Request        // guarded by mu
 }
 
 func (x *exchange) base() string {
@@ -137,6 +141,9 @@ func (x *exchange) answer() (a outcome, ok bool) {
 	if !x.authorized() {
 		x.count(func(s *Stats) { s.Unauthorized++ })
 		return refused(Problem{Kind: ProblemUnauthorized})
+	}
+	if x.call.Bad {
+		return refused(Problem{Kind: ProblemBadRequest})
 	}
 	x.mu.Lock()
 	wait := x.admit(x.call.Op)
@@ -312,10 +319,23 @@ func (x *exchange) result(j *job) (outcome, bool) {
 func (x *exchange) cancel(j *job) (outcome, bool) {
 	x.mu.Lock()
 	now := x.elapsed()
-	late := j.ending() <= now
+	ended := j.ending() <= now
+	late := ended || x.call.OnlyQueued && j.running() <= now
 	if !late && !x.cfg.IgnoreCancel {
 		j.canceled = now
 	}
 	x.mu.Unlock()
-	return x.write(j, late), true
+	a := x.write(j, late)
+	if x.call.Forget || ended && x.call.ForgetEnded {
+		x.forget(j)
+	}
+	return a, true
+}
+
+// forget makes a job one that nobody knows.
+func (x *exchange) forget(j *job) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.jobs, j.id)
+	x.order = slices.DeleteFunc(x.order, func(o *job) bool { return o == j })
 }

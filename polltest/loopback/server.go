@@ -22,8 +22,8 @@ const (
 
 // Config says how a Server behaves. Only Wire is needed.
 type Config struct {
-	// Wire is the shape in which the server speaks: Fal(), Replicate(), Atlas(),
-	// Runway(), Kling(), MiniMax(), DashScope(), Veo(), or one of your own.
+	// Wire is the shape in which the server speaks: Fal(), Runway() and the other
+	// functions that return one, or your own.
 	Wire Wire
 	// Clock is the time of the server; nil: package time. Jobs run on its
 	// monotonic time where there is one, Date headers and time stamps on Now.
@@ -108,7 +108,7 @@ type Server struct {
 // Config.Wire.
 func New(cfg Config) *Server {
 	if cfg.Wire == nil {
-		panic("loopback: Config.Wire is nil: take Fal(), Replicate() or Atlas()")
+		panic("loopback: Config.Wire is nil: take one, as Fal()")
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = jobpoll.SystemClock()

@@ -1,8 +1,11 @@
 package loopback
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"strings"
 	"time"
@@ -65,13 +68,26 @@ type Call struct {
 	Deadline time.Duration
 	Logs     bool   // the answer should have logs
 	Cursor   string // of OpList, as Reply.Next told it
+	// Body is that of a submission as JSON, where it is sent as a form; nil: it is
+	// JSON.
+	Body json.RawMessage
+	// Bad makes the request a ProblemBadRequest: it lacks what the provider
+	// demands beside a body, a header for instance.
+	Bad bool
+	// OnlyQueued makes the cancellation of a job that runs come too late, as that
+	// of one that has ended.
+	OnlyQueued bool
+	// Forget makes a job that is canceled one that is not known any more, and
+	// ForgetEnded one that had ended before.
+	Forget, ForgetEnded bool
+	Raw                 bool // the answer should be the bytes of the output
 }
 
 // Reply is what a Wire has to word: of one job, or for OpList a page of them.
 type Reply struct {
 	Call
 	View
-	Late bool   // OpCancel: the job had ended before
+	Late bool   // OpCancel: the job had ended before, or runs and is not to be canceled
 	Page []View // newest first
 	Next string // cursor of the next page; empty: this is the last one
 }
@@ -134,7 +150,7 @@ type ProblemKind uint8
 const (
 	ProblemScripted     ProblemKind = iota // a script or a Fault says so, with a status
 	ProblemNoPath                          // OpUnknown
-	ProblemBadRequest                      // the body of a submission is no JSON object
+	ProblemBadRequest                      // the body of a submission is no JSON object, or Call.Bad
 	ProblemUnauthorized                    // a wrong credential, or none
 	ProblemNoJob                           // there is no such job
 	ProblemNotVisible                      // there is, but the provider does not know yet
@@ -153,11 +169,107 @@ type Problem struct {
 	Wait    time.Duration // that the headers tell; zero: none
 }
 
+// usual is the status of a Problem and a text, as most providers have them.
+func (p Problem) usual() (status int, text string) {
+	switch status, text = p.Status, p.Message; p.Kind {
+	case ProblemNoPath:
+		status, text = http.StatusNotFound, "there is no such path"
+	case ProblemBadRequest:
+		status, text = http.StatusBadRequest, "the request is not valid"
+	case ProblemUnauthorized:
+		status, text = http.StatusUnauthorized, "the credential is not valid"
+	case ProblemNoJob, ProblemNotVisible, ProblemNotReady:
+		status, text = http.StatusNotFound, "not found"
+	case ProblemRateLimited:
+		status = http.StatusTooManyRequests
+	case ProblemTooManyJobs:
+		status, text = http.StatusTooManyRequests, "too many jobs at once"
+	}
+	if text == "" {
+		text = strings.ToLower(http.StatusText(status))
+	}
+	return status, text
+}
+
 // Answer is an HTTP answer before it is sent.
 type Answer struct {
 	Status int
 	Header http.Header // beyond Content-Length, Date and waits; may be nil. Without a Content-Type it is application/json
 	Body   any         // sent as JSON, but []byte as it is; nil: no body
+}
+
+// failed is the kind of a failure and why, of a failed job alone.
+func (v View) failed() (kind jobpoll.FailureKind, why string, ok bool) {
+	if v.Entry.State != jobpoll.StateFailed {
+		return kind, "", false
+	}
+	if f := v.Entry.Failure; f != nil {
+		kind = f.Kind
+	}
+	return kind, v.Message(), true
+}
+
+// percent is the progress from 0 to 100.
+func (v View) percent() int { return int(v.Entry.Progress*100 + 0.5) }
+
+// file is where the output of a job is.
+func (v View) file() string { return "https://files.example.test/" + v.ID + ".mp4" }
+
+// below returns the last part of a path that has one part more than before.
+func below(path, before string) (last string, ok bool) {
+	last, ok = strings.CutPrefix(path, before)
+	return last, ok && last != "" && !strings.Contains(last, "/")
+}
+
+// member is a text of the body of a submission; empty: it has none.
+func member(body json.RawMessage, name string) string {
+	var object map[string]json.RawMessage
+	_ = json.Unmarshal(body, &object) // the server refuses what is no object
+	var text string
+	_ = json.Unmarshal(object[name], &text)
+	return text
+}
+
+// formInput is the text fields of a body of multipart/form-data as a JSON object;
+// nil: it is of another type. Files are the object's too, by their names.
+func formInput(r *http.Request, body json.RawMessage) json.RawMessage {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" {
+		return nil
+	}
+	form, err := multipart.NewReader(bytes.NewReader(body), params["boundary"]).ReadForm(maxRequestBody)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = form.RemoveAll() }()
+	fields := map[string]string{}
+	for name, values := range form.Value {
+		fields[name] = values[0]
+	}
+	for name, files := range form.File {
+		fields[name] = files[0].Filename
+	}
+	input, _ := json.Marshal(fields) // strings alone
+	return input
+}
+
+// unix is an instant in seconds; null if it is zero.
+func unix(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.Unix()
+}
+
+// changed is when the job last changed, as far as that is told.
+func (v View) changed() time.Time {
+	switch {
+	case !v.EndedAt.IsZero():
+		return v.EndedAt
+	case !v.StartedAt.IsZero():
+		return v.StartedAt
+	}
+	return v.SubmittedAt
 }
 
 // bearer returns the token of an Authorization header with one of the schemes.

@@ -103,7 +103,7 @@ func TestTheRootModuleRequiresLittle(t *testing.T) {
 func layer(dir string) int {
 	first, rest, _ := strings.Cut(dir, "/")
 	switch {
-	case dir == "internal/sdkcheck", dir == "internal/sqltest", strings.HasPrefix(dir, "internal/webhookcheck"):
+	case dir == "internal/sdkcheck", dir == "internal/azurecheck", dir == "internal/sqltest", strings.HasPrefix(dir, "internal/webhookcheck"):
 		return 4
 	case dir == "internal/plan":
 		return -1 // what durations plans with

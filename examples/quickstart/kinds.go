@@ -1,0 +1,45 @@
+package main
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/jobpoll/jobpoll/polltest/loopback"
+	"github.com/jobpoll/jobpoll/provider"
+)
+
+// kind is a provider's wire, and the adapter that speaks it.
+type kind struct {
+	wire    func() loopback.Wire
+	base    string // of the adapter's address, after the server's
+	path    string // of an order; empty: the adapter's own
+	adapter func(provider.Config) (adapter, error)
+}
+
+// kinds are all providers but Stability, whose adapter submits nothing.
+var kinds = map[string]kind{
+	"fal":        {wire: loopback.Fal, adapter: made(provider.NewFal)},
+	"replicate":  {wire: loopback.Replicate, adapter: made(provider.NewReplicate)},
+	"atlas":      {wire: loopback.Atlas, adapter: made(provider.NewAtlas)},
+	"runway":     {wire: loopback.Runway, adapter: made(provider.NewRunway)},
+	"luma":       {wire: loopback.Luma, adapter: made(provider.NewLuma)},
+	"openai":     {wire: loopback.OpenAI, adapter: made(provider.NewOpenAI)},
+	"kling":      {wire: loopback.Kling, adapter: made(provider.NewKling)},
+	"minimax":    {wire: loopback.MiniMax, adapter: made(provider.NewMiniMax)},
+	"veo":        {wire: loopback.Veo, base: "/v1beta", adapter: made(provider.NewGeminiVeo)},
+	"vertex":     {wire: loopback.VertexVeo, base: "/v1", adapter: made(provider.NewVertexVeo)},
+	"google-lro": {wire: loopback.GoogleLRO, base: "/v1", path: "/projects/p/videos:generate", adapter: made(provider.NewGoogleLRO)},
+	"dashscope":  {wire: loopback.DashScope, adapter: made(provider.NewDashScope)},
+	"ark":        {wire: loopback.Ark, adapter: made(provider.NewArk)},
+	"wavespeed":  {wire: loopback.WaveSpeed, adapter: made(provider.NewWaveSpeed)},
+	"xai":        {wire: loopback.XAI, adapter: made(provider.NewXAI)},
+	"azure-lro":  {wire: loopback.AzureLRO, path: "/videos:generate?api-version=2026-01-01", adapter: made(provider.NewAzureLRO)},
+}
+
+// names are those of all kinds.
+func names() []string { return slices.Sorted(maps.Keys(kinds)) }
+
+// made makes an adapter of its type one of the interface.
+func made[T adapter](make func(provider.Config) (T, error)) func(provider.Config) (adapter, error) {
+	return func(cfg provider.Config) (adapter, error) { return make(cfg) }
+}
