@@ -8,6 +8,8 @@ import (
 )
 
 // Checker asks the provider about one job. It is all that an adapter must have.
+// What else it can do is told by further interfaces: Canceler, Fetcher,
+// BatchChecker, Refresher, Reconciler.
 //
 // Check is called for one job at a time and for many jobs in parallel. It
 // should honour ctx, which ends after Route.CheckTimeout. A pending job is a

@@ -1,8 +1,11 @@
 package jobpoll
 
 import (
+	"context"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,6 +83,52 @@ func TestProfileRecordsAreOfOneName(t *testing.T) {
 	}
 	a, b := profileRecord(profileName{"f/p", "q"}, nil, time.Time{}, 0), profileRecord(profileName{"f", "p/q"}, nil, time.Time{}, 0)
 	assert.NotEqual(t, a.ID, b.ID)
+}
+
+// A look that goes by a plan allocates nothing of ours.
+func TestAPlannedLookAllocatesNothing(t *testing.T) {
+	const jobs, warm, looks = 500, 5000, 20_000
+	var n atomic.Uint64
+	warmed, done := make(chan struct{}), make(chan struct{})
+	p, err := New(Config{
+		Workers: 4, Stop: StopRules{MaxAge: NoLimit, NoProgress: NoLimit},
+		Routes: []Route{{Name: "r", Schedule: Schedule{PollCost: 20 * time.Microsecond, MinDelay: time.Microsecond},
+			Checker: CheckerFunc(func(context.Context, Job) (Report, error) {
+				switch n.Add(1) {
+				case warm:
+					close(warmed)
+				case warm + looks:
+					close(done)
+				}
+				return Report{State: StateRunning}, nil
+			})}},
+	})
+	require.NoError(t, err)
+	for i := range 20 {
+		p.learned.Observe(Sample{Family: "r", Profile: fmt.Sprint(i), By: time.Millisecond})
+		p.replanSoon(profileName{"r", fmt.Sprint(i)})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- p.Run(ctx) }()
+	for i := range jobs {
+		require.NoError(t, p.Watch(ctx, Job{Route: "r", ID: fmt.Sprint(i), Profile: fmt.Sprint(i % 40)}))
+	}
+	<-warmed
+	info, ok := p.Job(Key{"r", "1"})
+	require.True(t, ok)
+	var before, after runtime.MemStats
+	from := n.Load()
+	runtime.ReadMemStats(&before)
+	<-done
+	runtime.ReadMemStats(&after)
+	count := n.Load() - from
+	cancel()
+	require.NoError(t, <-ran)
+	each := float64(after.Mallocs-before.Mallocs) / float64(count)
+	t.Logf("%.4f allocations a look, of which the last is planned by %v", each, info.Cause)
+	assert.Contains(t, []Cause{CausePlan, CauseNone}, info.Cause)
+	assert.Less(t, each, 0.2)
 }
 
 func BenchmarkLearnAnEnd(b *testing.B) {

@@ -124,7 +124,7 @@ func TestThePollerSharesABudgetWell(t *testing.T) {
 	for i, p := range set.Profiles {
 		shares[i] = Share{Part: p.Weight, Dist: p.Dist}
 	}
-	jobs := Rate(set, engineJobs(t, 1500), 1, Random(1))
+	jobs := Rate(set, engineJobs(t, 4000), 1, Random(1))
 	settling := len(jobs) / 10
 	perSecond := float64(len(jobs)) / jobs[len(jobs)-1].Start.Seconds()
 	s := jobpoll.Schedule{PollCost: Seconds(c)}
