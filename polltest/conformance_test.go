@@ -43,6 +43,7 @@ func TestARightAdapterHasNoFaults(t *testing.T) {
 	require.Equal(t, []string{
 		"polltest: no-output: not tried: there is no Adapter.NoOutput",
 		"polltest: errors: not tried: there are no Adapter.Errors",
+		"polltest: batch: not tried: the adapter is no jobpoll.BatchChecker",
 	}, untried)
 }
 

@@ -487,7 +487,7 @@ func TestEachFaultOfAStoreIsFound(t *testing.T) {
 				return f, err
 			}
 		}, []string{"lease-release"}},
-		{"fences are not looked at", kitWriting(func(r *jobpoll.Record) { r.Fence = 0 }), []string{"fence", "fence-whole", "fence-race", "lease-release"}},
+		{"fences are not looked at", kitWriting(func(r *jobpoll.Record) { r.Fence = 0 }), []string{"fence", "fence-whole", "lease-release"}},
 		{"the first fence of a batch counts", func(s *kitStore) {
 			s.put = func(ctx context.Context, batch []jobpoll.Record) error {
 				batch = slices.Clone(batch)

@@ -54,6 +54,8 @@ func (xai) Write(r Reply) Answer {
 	}
 	v := xaiVideo{Status: orNil(r.Word(xaiWords)), Progress: r.percent(), Model: r.View.Model, Video: r.Output(video(r.file(), true))}
 	switch kind, why, ok := r.failed(); {
+	case r.Entry.State == jobpoll.StateSucceeded:
+		v.Progress = 100
 	case ok && kind == jobpoll.FailureFiltered:
 		v.Status, v.Video = "done", video("", false)
 	case ok && kind == jobpoll.FailureRejected:

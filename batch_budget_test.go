@@ -1,0 +1,86 @@
+package jobpoll_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/jobpoll/jobpoll"
+	"github.com/jobpoll/jobpoll/polltest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestBatchesWhereTheBudgetIsShort(t *testing.T) {
+	r, b := batchRig(t, 20, func(_ *polltest.Batch, cfg *jobpoll.Config, _ *jobpoll.Route) {
+		cfg.Budget = jobpoll.NewBudget("account", jobpoll.Limits{Total: jobpoll.Limit{Rate: 1, Burst: 1}})
+	})
+	batchWatch(r, `running; at 30s succeeded`, ids("j", 200)...)
+	r.to(26 * time.Second)
+	for _, id := range ids("j", 200) {
+		require.GreaterOrEqual(t, len(r.looks(id)), 2, id)
+	}
+	r.to(3 * time.Minute)
+	assert.EqualValues(t, 200, r.Metrics().Total.Stops[jobpoll.ReasonSucceeded])
+	var at []time.Time
+	for _, c := range b.Calls() {
+		at = append(at, c.At)
+	}
+	requirePaced(t, at, 1, 1)
+	assert.LessOrEqual(t, 15*len(at), int(r.Metrics().Total.Looks))
+	r.atZero()
+}
+
+func TestRefusedCredentialsAreProbedByOneJobOfABatch(t *testing.T) {
+	good := false
+	r, b := batchRig(t, 20, func(b *polltest.Batch, _ *jobpoll.Config, _ *jobpoll.Route) {
+		b.OnBatch = func(context.Context, []jobpoll.Job) error {
+			if good {
+				return nil
+			}
+			return &jobpoll.CheckError{Kind: jobpoll.ErrorAuth}
+		}
+	})
+	batchWatch(r, `running; at 30s succeeded`, ids("j", 30)...)
+	r.to(200 * time.Second)
+	n := 0
+	for _, c := range b.Calls()[2:] { // the first two went out together
+		n += len(c.IDs)
+	}
+	assert.LessOrEqual(t, n, 4, "one probe a minute")
+	assert.GreaterOrEqual(t, n, 2)
+	good = true
+	r.to(300 * time.Second)
+	assert.EqualValues(t, 30, r.Metrics().Total.Stops[jobpoll.ReasonSucceeded])
+	r.atZero()
+}
+
+func TestABatchThatAShutdownCutsOffIsNoAnswer(t *testing.T) {
+	clock := polltest.NewClock(time.Time{})
+	prov := polltest.NewProvider(clock)
+	b := polltest.Batched(prov, 10)
+	p, err := jobpoll.New(jobpoll.Config{Clock: clock, Routes: []jobpoll.Route{{Name: "r", Checker: b, Schedule: every(5 * time.Second)}}})
+	require.NoError(t, err)
+	prov.Default(`running slow 20s`)
+	for _, id := range ids("j", 5) {
+		require.NoError(t, p.Watch(t.Context(), jobpoll.Job{Route: "r", ID: id}))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- p.Run(ctx) }()
+	for p.Metrics().Total.InFlight < 5 { // Run has begun, and they are due
+		clock.Advance(time.Second)
+		runtime.Gosched()
+	}
+	cancel()
+	require.NoError(t, <-ran)
+	m := p.Metrics().Total
+	assert.Zero(t, m.InFlight)
+	assert.Zero(t, m.Failing)
+	for _, id := range ids("j", 5) {
+		info, ok := p.Job(key(id))
+		require.True(t, ok)
+		assert.Zero(t, info.Polls, "it counts as no look")
+	}
+}
