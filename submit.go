@@ -74,7 +74,13 @@ type Sent struct {
 // Submit may be called before Run, which is needed for all but Send itself. Once
 // Run is ending, or has returned and not been called again, nothing is sent any
 // more (ErrShutdown). Without a Store all of this holds within the process, and
-// what was under way when it died is lost.
+// what was under way when it died is lost. A Store that was set back to a backup
+// does not know what has been sent since: before its keys are used again, look at
+// the provider for what they bought.
+//
+// Where the Store is a Leaser only its owner submits: Submit waits for the lease
+// while Run asks for it, and takes it itself before the first Run. While another
+// Poller has it the error matches ErrNotOwner, and is safe.
 func (p *Poller) Submit(ctx context.Context, s Submission) (Job, error) {
 	if err := s.faults(); err != nil {
 		return s.Job, &SubmitError{Job: s.Job, Meaning: SubmitNotSent, ErrorKind: ErrorInvalid, Err: err}

@@ -207,7 +207,12 @@ func TestSubmissionsAreBoughtOnceHoweverOftenTheOwnerChanges(t *testing.T) {
 			answer := answers[(i+round)%len(answers)]
 			o := polltest.Order{ID: "R-" + client, Answer: answer, Lost: i%2 == 0 && answer[0] != '4', Script: "running; at 20s succeeded"}
 			send := h.prov.Send(client, o)
+			name := func() string { return "Submit of " + client }
+			started := h.clock.Busy(name) // so that the clock waits until it waits
 			all.Go(func() {
+				ctx, idle := h.clock.BusyContext(ctx, name)
+				started()
+				defer idle()
 				_, _ = p.Submit(ctx, jobpoll.Submission{Job: jobpoll.Job{Route: "r", ClientKey: client}, Send: func(ctx context.Context) (jobpoll.Sent, error) {
 					if o.Lost || strings.HasPrefix(answer, "queued") {
 						h.note(&bought, client)
