@@ -254,7 +254,7 @@ func TestABackupOfYesterdayBringsItsJobsToAnEnd(t *testing.T) {
 	h.Stop()
 
 	d.dsn = strings.Replace(dsn, file, file+".backup", 1)
-	h, seen = pollerRig(t, clock, provider, d.store(t, sqlstore.Config{Clock: clock}))
+	_, seen = pollerRig(t, clock, provider, d.store(t, sqlstore.Config{Clock: clock}))
 	clock.Advance(12 * time.Hour)
 	ends := map[string]jobpoll.Reason{}
 	for _, o := range seen.Outcomes() {

@@ -162,8 +162,10 @@ func (s seeker) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding,
 		var list struct {
 			Next    string
 			Results []struct {
-				ID        string
-				Input     struct{ Client_key string }
+				ID    string
+				Input struct {
+					ClientKey string `json:"client_key"`
+				}
 				CreatedAt time.Time `json:"created_at"`
 			}
 		}
@@ -172,7 +174,7 @@ func (s seeker) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding,
 		}
 		next = list.Next
 		for _, v := range list.Results {
-			if v.ID == lost.Job.ID || lost.Job.ID == "" && v.Input.Client_key == lost.Job.ClientKey {
+			if v.ID == lost.Job.ID || lost.Job.ID == "" && v.Input.ClientKey == lost.Job.ClientKey {
 				return jobpoll.Finding{State: jobpoll.FindingPresent, ID: v.ID}, nil
 			}
 			if lost.Job.ID == "" && v.CreatedAt.Before(lost.SentAt.Add(-time.Minute)) {
