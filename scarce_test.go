@@ -125,7 +125,7 @@ func scarceLine(t testing.TB, n int) (*Poller, *route, Stamp) {
 
 func scarceChoose(p *Poller, rt *route, now Stamp) (handle, time.Duration) {
 	h, l, _ := p.nextReady(rt)
-	h, l = p.choose(rt, h, l, now)
+	h, _ = p.choose(rt, h, l, now)
 	return h, p.worth(rt, h.slot, now)
 }
 
