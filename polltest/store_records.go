@@ -319,12 +319,15 @@ func checkStoreExpiry(s *storeStage) {
 	look("after a year", "ever", "hour")
 }
 
+// scribble is what a caller writes over its bytes after Put.
+const scribble = `{"b"`
+
 func checkStoreNoSharing(s *storeStage) {
 	rec := s.record("a", 1, `{"a":1}`)
 	want := rec
 	want.Data = slices.Clone(rec.Data)
 	s.put("Put", rec)
-	copy(rec.Data, "XXXX")
+	copy(rec.Data, scribble)
 	got, ok := s.get("Get", rec.Kind, rec.ID)
 	s.must(ok, "Put, then Get", "told that there is none", "the record")
 	s.same("Put, then the caller changes the bytes of its Data", want, got)

@@ -369,7 +369,7 @@ func TestEachFaultOfAStoreIsFound(t *testing.T) {
 			}
 			s.get = func(ctx context.Context, kind jobpoll.RecordKind, id string) (jobpoll.Record, error) {
 				r, err := s.MemoryStore.Get(ctx, kind, id)
-				if v, ok := kept.Load(id); ok && err == nil && bytes.HasPrefix(v.([]byte), []byte("XXXX")) {
+				if v, ok := kept.Load(id); ok && err == nil && bytes.HasPrefix(v.([]byte), []byte(scribble)) {
 					r.Data = v.([]byte)
 				}
 				return r, err
