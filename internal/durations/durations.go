@@ -85,11 +85,6 @@ func New(limit int) *Table {
 	return &Table{profiles: newLRU(limit), families: newLRU(min(limit, maxFamilies))}
 }
 
-// Observe takes in that a job of this profile took more than lo and at most hi.
-func (t *Table) Observe(family, profile string, lo, hi time.Duration, at time.Time) {
-	t.Learn(Sample{Family: family, Profile: profile, After: lo, By: hi, At: at})
-}
-
 // Learn takes a Sample in.
 func (t *Table) Learn(s Sample) {
 	key := name{bounded(s.Family), bounded(s.Profile)}

@@ -400,3 +400,8 @@ func BenchmarkPlan(b *testing.B) {
 		table.Plan("f", "p", Terms{Cost: 2})
 	}
 }
+
+// Observe is Learn of a span: it takes in that a job of this profile took more than lo and at most hi.
+func (t *Table) Observe(family, profile string, lo, hi time.Duration, at time.Time) {
+	t.Learn(Sample{Family: family, Profile: profile, After: lo, By: hi, At: at})
+}
