@@ -26,9 +26,9 @@ func (p *Poller) cancelBounded(ctx context.Context, run *runState, rt *route, jo
 	timer := p.line.clock.AfterFunc(cancelTimeout, func() { cancel(errTimeout) })
 	defer timer.Stop()
 	result := make(chan error, 1)
-	run.wg.Add(1)
+	run.crew.enter()
 	go func() {
-		defer run.wg.Done()
+		defer run.crew.leave()
 		result <- p.cancelRemote(timedContext{ctx}, rt, job)
 	}()
 	select {

@@ -39,19 +39,12 @@ func (p *Poller) serve(r *record) {
 
 func (p *Poller) startServing(r *record) {
 	p.serving++
-	run := p.run
-	run.wg.Add(1)
-	key := r.job.Key()
+	run, key, h := p.run, r.job.Key(), r.handle()
 	name := func() string { return "callback of " + key.String() }
-	idle := p.busy(name)
-	go p.runServing(run, name, idle, r.handle())
+	p.background(&run.crew, run.work, name, func(ctx context.Context) { p.runServing(ctx, run, h) })
 }
 
-func (p *Poller) runServing(run *runState, name func() string, started func(), h handle) {
-	defer run.wg.Done()
-	ctx, idle := p.busyContext(run.work, name)
-	started()
-	defer idle()
+func (p *Poller) runServing(ctx context.Context, run *runState, h handle) {
 	store := &storeContext{run.store, ctx}
 	s := serving{run: run}
 	died := true // until it returned: a callback can end its goroutine

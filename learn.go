@@ -1,6 +1,7 @@
 package jobpoll
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -167,19 +168,15 @@ func (p *Poller) replanSoon(learned ...profileName) {
 		p.mu.Unlock()
 		return
 	}
-	idle := p.busy(func() string { return "planning" })
-	run.wg.Add(1)
-	p.mu.Unlock()
-	go func() {
-		defer run.wg.Done()
-		defer idle()
+	p.background(&run.crew, run.work, func() string { return "planning" }, func(context.Context) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for len(p.replans) > 0 && run.open() {
 			p.replan(fewPlans)
 		}
 		p.replanning = false
-	}()
+	})
+	p.mu.Unlock()
 }
 
 // replan makes the plans of up to so many profiles anew, of all routes of their

@@ -98,11 +98,9 @@ func (p *Poller) askLease(ctx context.Context, ttl time.Duration) (fence uint64,
 }
 
 // awaitLease waits until this Poller is the owner of its Store, or ctx ends. A
-// Store that fails ends it too, unless patient. begun is to be called when the
-// term is under way.
-func (p *Poller) awaitLease(ctx context.Context, patient bool) (begun func(), err error) {
+// Store that fails ends it too, unless patient. See await for woken.
+func (p *Poller) awaitLease(ctx context.Context, patient bool, woken func()) (begun func(), err error) {
 	t := &p.tenancy
-	woken := noBusy
 	for t.leaser != nil && ctx.Err() == nil {
 		began := p.line.now()
 		work, idle := p.busyContext(ctx, func() string { return "asking for the lease" })
@@ -113,8 +111,7 @@ func (p *Poller) awaitLease(ctx context.Context, patient bool) (begun func(), er
 			p.own(fence, began)
 			return idle, nil
 		case !patient && !errors.Is(err, ErrNotOwner):
-			idle()
-			return noBusy, err
+			return idle, err
 		}
 		p.standBy()
 		woken = p.rest(ctx, idle)
@@ -236,20 +233,14 @@ func (p *Poller) renew(now Stamp) {
 		return
 	}
 	t.asking, t.next = true, now.Add(t.pause())
-	run, name := p.run, func() string { return "renewing the lease" }
-	run.wg.Add(1)
-	started := p.busy(name)
-	go func() {
-		defer run.wg.Done()
-		ctx, idle := p.busyContext(run.store, name)
-		started()
-		defer idle()
+	run := p.run
+	p.background(&run.crew, run.store, func() string { return "renewing the lease" }, func(ctx context.Context) {
 		// One that hangs does not hold up the looks any longer than one that fails.
 		late := p.line.clock.AfterFunc(t.pause(), func() { p.unbar(run, true) })
 		defer late.Stop()
 		fence, err := p.askLease(ctx, t.ttl)
 		p.renewed(run, fence, now, err)
-	}()
+	})
 }
 
 // renewed takes in what the Store said to the question of instant asked.
@@ -317,24 +308,25 @@ func (p *Poller) lostLease(run *runState) bool {
 	return run.lost
 }
 
-// releaseLease lets another take over at once.
-func (p *Poller) releaseLease(run *runState) {
+// releaseLease lets another take over at once. See await for idle.
+func (p *Poller) releaseLease(run *runState, idle func()) (woken func()) {
 	t := &p.tenancy
 	if t.leaser == nil || p.lostLease(run) {
-		return
+		return idle
 	}
 	p.mu.Lock()
 	ours := !t.standby && t.fence.Load() != 0
 	p.mu.Unlock()
 	if !ours {
-		return
+		return idle
 	}
-	ctx, idle := p.busyContext(context.WithoutCancel(run.store), func() string { return "releasing the lease" })
-	defer idle()
+	ctx, woken := p.busyContext(context.WithoutCancel(run.store), func() string { return "releasing the lease" })
+	idle()
 	_, _ = p.askLease(ctx, 0) // if it fails, the lease lapses
 	p.mu.Lock()
 	t.until = 0
 	p.mu.Unlock()
+	return woken
 }
 
 // dropJobs forgets all jobs: another owner goes on with them, or the Store is

@@ -128,16 +128,9 @@ func (p *Poller) flushSoon(now Stamp) time.Duration {
 	p.flushed = now
 	if !p.flushing {
 		p.flushing = true
-		run, name := p.run, func() string { return "writing to the store" }
-		run.wg.Add(1)
-		started := p.busy(name)
-		go func() {
-			defer run.wg.Done()
-			ctx, idle := p.busyContext(run.store, name)
-			started()
-			defer idle()
+		p.background(&p.run.crew, p.run.store, func() string { return "writing to the store" }, func(ctx context.Context) {
 			p.flush(ctx, false)
-		}()
+		})
 	}
 	return flushEvery
 }

@@ -214,17 +214,9 @@ func (p *Poller) refused(c *lookCall, now Stamp) {
 }
 
 func (p *Poller) startRefresh(rt *route) {
-	run := p.run
-	run.wg.Add(1)
-	name := func() string { return "refresh of " + rt.Name }
-	started := p.busy(name)
-	go func() {
-		defer run.wg.Done()
-		base, cancel := context.WithCancelCause(run.work)
+	p.background(&p.run.crew, p.run.work, func() string { return "refresh of " + rt.Name }, func(ctx context.Context) {
+		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		ctx, idle := p.busyContext(timedContext{base}, name)
-		started()
-		defer idle()
 		timer := p.line.clock.AfterFunc(rt.CheckTimeout, func() {
 			cancel(errTimeout)
 			p.refreshed(rt, errTimeout)
@@ -232,8 +224,8 @@ func (p *Poller) startRefresh(rt *route) {
 		defer timer.Stop()
 		err := errGoexit
 		defer func() { p.refreshed(rt, err) }()
-		err = p.guard(Key{Route: rt.Name}, "Refresh", func() error { return rt.refresher.Refresh(ctx) })
-	}()
+		err = p.guard(Key{Route: rt.Name}, "Refresh", func() error { return rt.refresher.Refresh(timedContext{ctx}) })
+	})
 }
 
 // refreshed takes the end of a refresh in. One that was given up may still

@@ -3,7 +3,6 @@ package jobpoll
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 )
 
@@ -14,8 +13,7 @@ type runState struct {
 	cancel   context.CancelCauseFunc
 	store    context.Context // of the store: outlasts work, so that what was done is also written
 	endStore context.CancelCauseFunc
-	wg       sync.WaitGroup
-	canceled Stamp // when work was
+	crew     crew
 
 	// Guarded by Poller.mu.
 	draining bool
@@ -60,17 +58,20 @@ func (p *Poller) Run(ctx context.Context) error {
 		p.mu.Unlock()
 	}()
 	err := errNextTerm
+	idle := noBusy
 	for first := true; err == errNextTerm; first = false {
-		err = p.runTerm(ctx, first)
+		idle, err = p.runTerm(ctx, first, idle)
 	}
+	idle()
 	return err
 }
 
 // errNextTerm is what runTerm returns when Run goes on.
 var errNextTerm = errors.New("the next term")
 
-// runTerm is Run as long as this Poller is the owner of its Store.
-func (p *Poller) runTerm(ctx context.Context, first bool) error {
+// runTerm is Run as long as this Poller is the owner of its Store. See await for
+// woken.
+func (p *Poller) runTerm(ctx context.Context, first bool, woken func()) (idle func(), err error) {
 	run := &runState{barred: p.tenancy.leaser != nil}
 	run.work, run.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	run.store, run.endStore = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -81,24 +82,19 @@ func (p *Poller) runTerm(ctx context.Context, first bool) error {
 	defer run.cancel(nil)
 	defer run.endStore(nil)
 
-	begun, err := p.awaitLease(ctx, !first)
+	woken, err = p.awaitLease(ctx, !first, woken)
 	if err != nil || p.tenancy.leaser != nil && ctx.Err() != nil {
-		p.stopRun(run, true)
-		begun()
-		return err
+		return p.stopRun(run, true, woken), err
 	}
 	work, idle := p.busyContext(ctx, func() string { return "restoring" })
-	begun()
+	woken()
 	p.serveLeft() // first: what is restored is served at once, and would be served twice
 	if err := p.restoreOnce(work); err != nil && ctx.Err() == nil {
 		if first {
-			p.stopRun(run, true)
-			idle()
-			return err
+			return p.stopRun(run, true, idle), err
 		}
-		p.stopRun(run, false) // the Store has gone again: from the start
-		p.rest(ctx, idle)()
-		return errNextTerm
+		idle = p.stopRun(run, false, idle) // the Store has gone again: from the start
+		return p.rest(ctx, idle), errNextTerm
 	}
 	p.replanSoon()
 	wake := p.waker.open()
@@ -119,15 +115,16 @@ func (p *Poller) runTerm(ctx context.Context, first bool) error {
 		}
 	}
 	p.setAlarm(alarm, -1)
+	idle = p.busy(endName)
 	p.waker.close() // nobody hears it any more
 	p.waker.swallow()
 	if !p.lostLease(run) {
-		return p.shutDown(run)
+		return p.shutDown(run, idle)
 	}
-	if err := p.giveUp(run); err != nil {
-		return err
+	if idle, err = p.giveUp(run, idle); err == nil {
+		err = errNextTerm
 	}
-	return errNextTerm
+	return idle, err
 }
 
 // serveLeft takes up the callbacks that an earlier Run left.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -12,8 +11,8 @@ import (
 // context, after it has cancelled them.
 const shutdownPatience = 10 * time.Second
 
-// stopRun ends a term before its first look.
-func (p *Poller) stopRun(run *runState, final bool) {
+// stopRun ends a term before its first look. See await for idle.
+func (p *Poller) stopRun(run *runState, final bool, idle func()) (woken func()) {
 	p.mu.Lock()
 	run.draining = true
 	p.restWorkers(true)
@@ -21,10 +20,22 @@ func (p *Poller) stopRun(run *runState, final bool) {
 	p.unlock()
 	run.cancel(ErrShutdown)
 	run.endStore(ErrShutdown)
-	run.wg.Wait()
-	p.releaseLease(run)
+	over := p.whenOver(&run.crew)
+	idle()
+	idle = p.releaseLease(run, <-over)
 	p.leaveRun(ErrShutdown, final)
+	return idle
 }
+
+// whenOver gives what is sent once all of a crew have left: a function that tells
+// a test clock that whoever received it has gone on to wait for something else.
+func (p *Poller) whenOver(c *crew) <-chan func() {
+	over := make(chan func(), 1)
+	c.whenEmpty(func() { over <- p.busy(endName) })
+	return over
+}
+
+func endName() string { return "the end of Run" }
 
 // leaveRun lets the waiters go and makes room for the next term or Run.
 func (p *Poller) leaveRun(why error, final bool) {
@@ -70,58 +81,52 @@ func (p *Poller) leaveRun(why error, final bool) {
 	p.waker.swallow()
 }
 
-func (p *Poller) shutDown(run *runState) error {
-	done := p.close(run)
-	if p.grace <= 0 || !p.ends(done, p.grace) {
-		run.canceled = p.line.now()
-		run.cancel(ErrShutdown)
+// shutDown ends the last term. See await for idle.
+func (p *Poller) shutDown(run *runState, idle func()) (woken func(), err error) {
+	over := p.close(run)
+	ended := false
+	if p.grace > 0 {
+		ended, idle = p.await(over, p.grace, idle)
 	}
-	err := p.drain(run, done)
 	patience := shutdownPatience
-	if run.work.Err() != nil { // some of it is used up
-		patience = max(patience-p.line.now().Sub(run.canceled), time.Second)
+	if !ended {
+		run.cancel(ErrShutdown)
+		canceled := p.line.now()
+		idle, err = p.drain(run, over, idle)
+		patience = max(patience-p.line.now().Sub(canceled), time.Second) // some of it is used up
 	}
-	if e := p.lastFlush(run, patience); e != nil {
-		err = errors.Join(err, e)
-	}
-	if err == nil { // else something may still be at work: let it lapse
-		p.releaseLease(run)
+	idle, e := p.lastFlush(run, patience, idle)
+	if err = errors.Join(err, e); err == nil { // else something may still be at work: let it lapse
+		idle = p.releaseLease(run, idle)
 	}
 	p.leaveRun(ErrShutdown, true)
-	return err
+	return idle, err
 }
 
 // errDeposed is what cuts off the work of an owner that has lost the lease.
 var errDeposed = fmt.Errorf("%w: %w", ErrShutdown, ErrNotOwner)
 
 // giveUp ends a term whose lease another has: at once, and nothing is written
-// any more.
-func (p *Poller) giveUp(run *runState) error {
-	done := p.close(run)
-	run.canceled = p.line.now()
+// any more. See await for idle.
+func (p *Poller) giveUp(run *runState, idle func()) (woken func(), err error) {
+	over := p.close(run)
 	run.cancel(errDeposed)
 	run.endStore(errDeposed)
-	err := p.drain(run, done)
+	idle, err = p.drain(run, over, idle)
 	p.leaveRun(errDeposed, err != nil)
 	p.standBy()
-	return err
+	return idle, err
 }
 
-// close lets nothing new start; what it returns is closed once all that was
-// under way has ended.
-func (p *Poller) close(run *runState) <-chan struct{} {
+// close lets nothing new start. See whenOver for what it returns.
+func (p *Poller) close(run *runState) <-chan func() {
 	p.mu.Lock()
 	run.draining = true
 	p.restWorkers(true)
 	p.backToWaiting()
 	p.holdSubmissions(run)
 	p.unlock()
-	done := make(chan struct{})
-	go func() {
-		run.wg.Wait()
-		close(done)
-	}()
-	return done
+	return p.whenOver(&run.crew)
 }
 
 // backToWaiting takes the jobs that are due out of the lines for a call.
@@ -148,10 +153,10 @@ func (p *Poller) backToWaiting() {
 }
 
 // lastFlush writes what is left, also ends that were not told, and does not
-// wait for ever for the store.
-func (p *Poller) lastFlush(run *runState, patience time.Duration) error {
+// wait for ever for the store. See await for idle.
+func (p *Poller) lastFlush(run *runState, patience time.Duration, idle func()) (woken func(), err error) {
 	if p.store == nil {
-		return nil
+		return idle, nil
 	}
 	p.mu.Lock()
 	for _, r := range p.jobs.hot {
@@ -160,59 +165,53 @@ func (p *Poller) lastFlush(run *runState, patience time.Duration) error {
 			p.touch(r)
 		}
 	}
-	p.mu.Unlock()
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(run.work))
-	defer cancel(nil)
-	late, done := make(chan struct{}), make(chan struct{})
-	timer := p.line.clock.AfterFunc(patience, func() { cancel(errTimeout) })
-	defer timer.Stop()
-	// One that honours its context has a second to return.
-	last := p.line.clock.AfterFunc(patience+time.Second, func() { close(late) })
-	defer last.Stop()
-	go func() {
-		defer close(done)
+	var crew crew
+	p.background(&crew, context.WithoutCancel(run.work), func() string { return "the last writes to the store" }, func(ctx context.Context) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		timer := p.line.clock.AfterFunc(patience, func() { cancel(errTimeout) })
+		defer timer.Stop()
 		p.flush(ctx, true)
-	}()
+	})
+	p.mu.Unlock()
+	// One that honours its context has a second to return.
+	ended, idle := p.await(p.whenOver(&crew), patience+time.Second, idle)
+	if !ended {
+		return idle, fmt.Errorf("jobpoll: Run: the store has not returned after %v", patience)
+	}
+	return idle, nil
+}
+
+// await waits for what whenOver gave, but no longer than for d. idle ends what the
+// test clock knows of the caller's work, and what is returned, that of going on.
+func (p *Poller) await(over <-chan func(), d time.Duration, idle func()) (ended bool, woken func()) {
+	late := make(chan func(), 1)
+	timer := p.line.clock.AfterFunc(d, func() { late <- p.busy(endName) })
+	idle()
 	select {
-	case <-done:
-	case <-late:
-		select {
-		case <-done:
-		default:
-			return fmt.Errorf("jobpoll: Run: the store has not returned after %v", patience)
+	case woken = <-over:
+		if !timer.Stop() {
+			(<-late)()
 		}
-	}
-	return nil
-}
-
-// ends reports whether done is closed within d.
-func (p *Poller) ends(done <-chan struct{}, d time.Duration) bool {
-	late := make(chan struct{})
-	var once sync.Once
-	t := p.line.clock.AfterFunc(d, func() { once.Do(func() { close(late) }) })
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-late:
+		return true, woken
+	case woken = <-late:
 	}
 	select {
-	case <-done: // both at once
-		return true
+	case also := <-over: // both at once
+		also()
+		return true, woken
 	default:
-		return false
+		return false, woken
 	}
 }
 
-// drain waits for what is under way and was cancelled.
-func (p *Poller) drain(run *runState, done <-chan struct{}) error {
-	if run.work.Err() == nil { // all has ended within the grace
-		return nil
-	}
+// drain waits for what is under way and was cancelled. See await for idle.
+func (p *Poller) drain(run *runState, over <-chan func(), idle func()) (woken func(), err error) {
 	patience := p.line.clock.AfterFunc(shutdownPatience/2, func() { run.endStore(ErrShutdown) })
 	defer patience.Stop()
-	if p.ends(done, shutdownPatience) {
-		return nil
+	ended, idle := p.await(over, shutdownPatience, idle)
+	if ended {
+		return idle, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -226,5 +225,5 @@ func (p *Poller) drain(run *runState, done <-chan struct{}) error {
 			stuck = append(stuck, fmt.Errorf("jobpoll: %s: %s has not returned %v after its context ended", r.job.Key(), what, shutdownPatience))
 		}
 	}
-	return errors.Join(append([]error{errors.New("jobpoll: Run: user code does not honour its context")}, stuck...)...)
+	return idle, errors.Join(append([]error{errors.New("jobpoll: Run: user code does not honour its context")}, stuck...)...)
 }

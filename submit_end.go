@@ -138,18 +138,13 @@ func (p *Poller) tendSubmissions(now Stamp) time.Duration {
 		p.submits.next.Remove(slot)
 		s := *p.submits.table.Get(slot)
 		s.served, s.due = true, 0
-		p.run.wg.Add(1)
-		started := p.busy(s.name)
-		go p.tendSubmission(p.run, s, started)
+		run := p.run
+		p.background(&run.crew, run.work, s.name, func(ctx context.Context) { p.tendSubmission(ctx, run, s) })
 	}
 }
 
 // tendSubmission does what there is to do for one.
-func (p *Poller) tendSubmission(run *runState, s *submission, started func()) {
-	defer run.wg.Done()
-	ctx, idle := p.busyContext(run.work, s.name)
-	started()
-	defer idle()
+func (p *Poller) tendSubmission(ctx context.Context, run *runState, s *submission) {
 	store := &storeContext{run.store, ctx}
 	died := true // until it returned: a callback can end its goroutine
 	defer func() {
@@ -291,15 +286,14 @@ func (p *Poller) holdSubmissions(run *runState) {
 	if p.store == nil || len(left) == 0 {
 		return
 	}
-	run.wg.Add(1)
-	go func() {
-		defer run.wg.Done()
+	const what = "submission that was not sent"
+	p.background(&run.crew, run.store, func() string { return what }, func(ctx context.Context) {
 		for _, s := range left {
-			if p.writeSubmission(run.store, s, "submission that was not sent") != nil {
+			if p.writeSubmission(ctx, s, what) != nil {
 				return // told again after a restart
 			}
 		}
-	}()
+	})
 }
 
 // leaveSubmissions lets the callers go when Run has ended. Called under the lock.

@@ -43,12 +43,12 @@ func (p *Poller) startSending(s *submission, g grant) {
 
 // attach makes a Run wait for a Send, and cancel it in the end. Called under the lock.
 func (p *Poller) attach(s *submission, run *runState) {
-	run.wg.Add(1)
+	run.crew.enter()
 	cancel := s.cancel
 	stop := context.AfterFunc(run.work, func() { cancel(context.Cause(run.work)) })
 	s.runs = append(s.runs, func() {
 		stop()
-		run.wg.Done()
+		run.crew.leave()
 	})
 }
 

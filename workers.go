@@ -62,7 +62,7 @@ func (p *Poller) wakeWorker(now Stamp) {
 		return
 	}
 	w := &worker{p: p, run: p.run, waking: true, busy: noBusy}
-	p.run.wg.Add(1)
+	p.run.crew.enter()
 	go w.work()
 }
 
@@ -75,7 +75,7 @@ func (p *Poller) startAll(now Stamp) {
 			return
 		}
 		w.busy = p.busy(w.name)
-		p.run.wg.Add(1)
+		p.run.crew.enter()
 		go w.work()
 	}
 }
@@ -83,13 +83,14 @@ func (p *Poller) startAll(now Stamp) {
 // work is a worker's goroutine. User code can end it, a failed require for one:
 // then the worker goes on in another.
 func (w *worker) work() {
-	defer w.run.wg.Done()
 	returned := false
 	defer func() {
 		if !returned {
-			w.run.wg.Add(1)
-			go w.work()
+			go w.work() // it has the place of this one in the crew
+			return
 		}
+		w.run.crew.leave()
+		w.busy()
 	}()
 	for {
 		switch w.state {
@@ -194,7 +195,7 @@ func (w *worker) goOn(a *answered, now Stamp, raw time.Time) {
 	default:
 		w.state = workerGoes
 	}
-	if w.call == nil {
+	if w.state == workerIdles {
 		defer w.busy()
 	}
 	p.listen()
@@ -234,7 +235,7 @@ func (p *Poller) listen() {
 	}
 	w := &worker{p: p, run: p.run, state: workerIdles, busy: noBusy, wake: make(chan struct{}, 1)}
 	p.idlers = append(p.idlers, w)
-	p.run.wg.Add(1)
+	p.run.crew.enter()
 	go w.work()
 }
 
