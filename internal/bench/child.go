@@ -20,6 +20,8 @@ type order struct {
 	// measurement, Duration how long that lasts.
 	Warm, Duration time.Duration
 	Burst, Peak    bool
+	// CPUProfile is a file for a profile of the measurement, if not empty.
+	CPUProfile string `json:",omitempty"`
 }
 
 // orderEnv holds the order of a child process, as JSON.

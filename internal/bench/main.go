@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"time"
 )
@@ -118,6 +119,9 @@ func (s settings) compare(ctx context.Context, l load, progress io.Writer) ([]ru
 
 func (s settings) measure(ctx context.Context, c contender, l load) (result, error) {
 	o := order{Contender: c.name, Load: l, Warm: s.Warm, Duration: s.Duration, Burst: s.Mode == "burst", Peak: s.Mode == "peak"}
+	if s.profile != "" {
+		o.CPUProfile = filepath.Join(s.profile, c.name+".pprof")
+	}
 	if o.Peak {
 		return s.climb(ctx, c, o)
 	}

@@ -19,6 +19,7 @@ type settings struct {
 	Mode     string        `json:"mode"`
 
 	chosen         []contender
+	profile        string
 	of             string
 	peak, inBurst  bool
 	scale, asJSON  bool
@@ -37,6 +38,7 @@ func flags(s *settings, only *string) *flag.FlagSet {
 	f.DurationVar(&s.Duration, "duration", 10*time.Second, "how long a measurement lasts")
 	f.DurationVar(&s.Warm, "warm", 0, "time before it; zero: until each job has been looked at once")
 	f.BoolVar(&s.asJSON, "json", false, "print all results as JSON")
+	f.StringVar(&s.profile, "cpuprofile", "", "directory for a CPU profile of each contender's last measurement")
 	f.BoolVar(&s.inBurst, "burst", false, "all jobs due in one instant, checks of 1 ms, 64 workers")
 	f.BoolVar(&s.peak, "peak", false, "as many looks as each can do: asked for ever more")
 	f.BoolVar(&s.scale, "scale", false, "10,000 to 1,000,000 jobs at the same rate")

@@ -2,7 +2,9 @@ package main
 
 import (
 	"math"
+	"os"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"time"
 )
@@ -73,9 +75,11 @@ func measureSteady(c contender, o order) result {
 	r := result{Contender: c.name, Jobs: m.Jobs, Overran: overran, AdmitUs: micros(cpu) / float64(m.Jobs)}
 
 	time.Sleep(o.Warm)
+	endProfile := startProfile(o.CPUProfile)
 	late, begun, cpu := m.late.counts(), m.now(), cpuUsed()
 	r.Goroutines = mostGoroutines(o.Duration, 50*time.Millisecond) - goroutines
 	cpu, took, late := cpuUsed()-cpu, m.now()-begun, m.late.counts().since(late)
+	endProfile()
 	looks := float64(max(late.total(), 1))
 	r.LookNs = float64(cpu) / looks
 	r.LooksPerS = looks / (float64(took) / 1e9)
@@ -94,6 +98,23 @@ func measureSteady(c contender, o order) result {
 	slices.Sort(collections)
 	r.GCMs = collections[1]
 	return r
+}
+
+// startProfile begins a CPU profile, and gives what ends it. It costs some of
+// what is measured.
+func startProfile(file string) (end func()) {
+	if file == "" {
+		return func() {}
+	}
+	f, err := os.Create(file)
+	if err == nil {
+		err = pprof.StartCPUProfile(f)
+	}
+	exitOn(err)
+	return func() {
+		pprof.StopCPUProfile()
+		exitOn(f.Close())
+	}
 }
 
 func micros(d time.Duration) float64 { return float64(d) / 1e3 }
