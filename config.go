@@ -14,7 +14,7 @@ import (
 const (
 	DefaultWorkers      = 1024
 	DefaultCheckTimeout = 30 * time.Second
-	DefaultCoalesce     = time.Millisecond
+	DefaultCoalesce     = 4 * time.Millisecond
 )
 
 // Config is what a Poller is made from. The zero Config is valid: routes can
@@ -63,11 +63,14 @@ type Config struct {
 	// outlasts its CheckTimeout no longer counts, but a route that has eight
 	// times as many calls which do not return is given no more.
 	Workers int
-	// Coalesce is how long the Poller sleeps at least between two rounds of
-	// looks, so that those that are due within it go out together: waking up
-	// costs more than a look. A look is late by as much at most, and a lone one
-	// is not late. Zero: 1 ms, and nothing under the clock of polltest. Negative:
-	// nothing. At 50,000 looks a second, 5 ms take some 15 % less CPU than nothing.
+	// Coalesce is within what time looks go out together: waking up costs more
+	// than a look. With one that is due go those that will be within Coalesce, but
+	// none more than a thousandth of its gap too early, none before a floor (the
+	// schedule's MinDelay, a published pace, a wait that the provider asked for),
+	// and no first or last look. A lone look is neither early nor late. Between two
+	// rounds the Poller sleeps for a millisecond at least, or for Coalesce where
+	// that is less. Zero: 4 ms, and nothing under the clock of polltest. Negative:
+	// nothing. At 50,000 looks a second 4 ms take a quarter less CPU than 1 ms.
 	Coalesce time.Duration
 	// ShutdownGrace is how long Run lets calls and callbacks under way finish
 	// after its context has ended. Zero: they are cancelled at once, which

@@ -19,6 +19,7 @@ type route struct {
 	reconciler Reconciler
 
 	guidance map[string]*Guidance // by profile
+	floor    time.Duration        // no job has a longer least gap
 
 	number uint32 // in jobTable.routes
 	stop   StopRules
@@ -56,9 +57,11 @@ func newRoute(r Route) *route {
 	rt.SubmitTimeout = cmp.Or(r.SubmitTimeout, DefaultSubmitTimeout)
 	rt.Schedule.Buckets = append([]Bucket(nil), r.Schedule.Buckets...)
 	rt.Schedule.Delays = append([]time.Duration(nil), r.Schedule.Delays...)
+	rt.floor = rt.Schedule.minDelay()
 	rt.guidance = make(map[string]*Guidance, len(r.Guidance))
 	for k, v := range r.Guidance {
 		rt.guidance[k] = &v
+		rt.floor = max(rt.floor, v.Floor)
 	}
 	rt.canceler, _ = ability[Canceler](r.Checker)
 	rt.fetcher, _ = ability[Fetcher](r.Checker)

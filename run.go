@@ -241,6 +241,10 @@ func (p *Poller) doDue(now Stamp) bool {
 	return more || !p.canDraw()
 }
 
+// shortestSleep is how long the loop sleeps at least, where Config.Coalesce lets
+// it: a timer of the runtime is late by as much.
+const shortestSleep = time.Millisecond
+
 // sleep is how long nothing will be due.
 func (p *Poller) sleep(now Stamp) time.Duration {
 	next := never
@@ -273,7 +277,7 @@ func (p *Poller) sleep(now Stamp) time.Duration {
 		p.sleepUntil = lastStamp
 		return -1
 	}
-	next = max(next, p.coalesce)
+	next = max(next, min(p.coalesce, shortestSleep))
 	p.sleepUntil = now.Add(next)
 	return next
 }
