@@ -19,7 +19,8 @@ type Learner struct {
 }
 
 // NewLearner returns an empty Learner of at most that many profiles; zero and
-// negative mean 4096. A profile takes up to 10 KB.
+// negative mean 4096. A profile takes up to 10 KB, and 3 KB more for each PollCost
+// beyond the first that its family's routes have.
 func NewLearner(profiles int) *Learner { return &Learner{table: durations.New(profiles)} }
 
 // Sample is one job that is no longer watched, as the Learner takes it in.

@@ -163,7 +163,11 @@ func TestLearnedPlanSurvivesJSON(t *testing.T) {
 	var back Plan
 	require.NoError(t, json.Unmarshal(b, &back))
 	require.Equal(t, p, &back)
-	for _, bad := range []string{`{"learned":{}}`, `{"learned":{"age":{"cost":1,"ages":[0,1],"alive":[1,2],"area":[0,1],"next":[[8,8],[8,8],[8,8],[8,8],[8,8]]}}}`, `{"looks":1}`} {
+	for _, bad := range []string{
+		`{"learned":{}}`, `{"looks":1}`,
+		`{"learned":{"age":{"cost":1,"ages":[0,1],"alive":[1,2],"areas":[0],"levels":[8,8,8,8,8,8]}}}`,
+		`{"learned":{"age":{"cost":1,"ages":[0,1],"alive":[1,0],"area":[0,1],"next":[[8,8],[8,8],[8,8],[8,8],[8,8]]}}}`, // of an earlier version
+	} {
 		require.Error(t, json.Unmarshal([]byte(bad), &back), bad)
 	}
 	require.Equal(t, p, &back, "unchanged")

@@ -34,7 +34,7 @@ func seen(spans ...span) *series {
 
 func many(n int, v span) []span { return slices.Repeat([]span{v}, n) }
 
-func (s *series) quantileOf(q float64) time.Duration { return durationOf(s.curve(nil).quantile(q)) }
+func (s *series) quantileOf(q float64) time.Duration { return durationOf(s.curve(cells).quantile(q)) }
 
 func TestQuantilesOfPointsAreNearTheTruth(t *testing.T) {
 	for _, median := range []float64{1, 3, 45, 600, 20_000} {
@@ -66,7 +66,7 @@ func TestEveryPointLandsInItsOwnBin(t *testing.T) {
 // What is told of a span is spread over it alone, whatever is believed.
 func TestNoMassLeavesTheSpan(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
-	density := seen(many(50, span{20, 40})...).curve(nil)
+	density := seen(many(50, span{20, 40})...).curve(cells)
 	for range 500 {
 		lo := math.Exp(r.NormFloat64()*3 + 3)
 		hi := lo * (1 + r.ExpFloat64())
@@ -78,7 +78,7 @@ func TestNoMassLeavesTheSpan(t *testing.T) {
 			require.LessOrEqual(t, h.base+len(h.mass)-1, binOf(position(float64(float32(hi)))))
 		}
 	}
-	f := new(fitter)
+	f := &fitter{cells: cells}
 	s := seen(append(many(20, span{30, 33}), many(20, span{31, 60})...)...)
 	f.load(s)
 	f.logGrid()
@@ -116,8 +116,8 @@ func TestSpansAloneFindTheTruth(t *testing.T) {
 func TestAJobGivenUpTookLonger(t *testing.T) {
 	short := seen(many(20, span{10, 12})...)
 	long := seen(append(many(20, span{10, 12}), many(10, over(60*time.Second))...)...)
-	assert.Less(t, short.curve(nil).at(60), 0.05)
-	assert.InDelta(t, 1.0/3, long.curve(nil).at(60), 0.08)
+	assert.Less(t, short.curve(cells).at(60), 0.05)
+	assert.InDelta(t, 1.0/3, long.curve(cells).at(60), 0.08)
 	assert.EqualValues(t, 20, long.count, "and has not ended")
 }
 
@@ -128,7 +128,7 @@ func TestNarrowProfilesAreToldWithinABin(t *testing.T) {
 		d := 410 + r.NormFloat64()*0.5
 		s.add(span{float32(d - r.Float64()), float32(d + r.Float64())})
 	}
-	c := s.curve(nil)
+	c := s.curve(cells)
 	assert.InDelta(t, 410, c.quantile(0.5), 0.4)
 	assert.Less(t, c.quantile(0.8)-c.quantile(0.2), 2.5, "a bin is 18 s wide here")
 }
@@ -140,7 +140,7 @@ func TestDriftIsFollowedAndNotImagined(t *testing.T) {
 		draw := func(f float64) {
 			d := 55 * f * math.Exp(r.NormFloat64()*0.25)
 			s.add(span{float32(d * 0.9), float32(d * 1.1)})
-			s.curve(nil)
+			s.curve(cells)
 		}
 		for range 1000 {
 			draw(1)

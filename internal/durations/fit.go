@@ -9,6 +9,10 @@ const (
 	// density follows the root of density × survival, as that of the best looks
 	// does, with the rest over the tails.
 	cells = 160
+	// runningCells and errorCells are those of durations from the start of running
+	// and of the errors of estimates.
+	runningCells = 80
+	errorCells   = 56
 	// broad is the weight of the prior, in jobs: lognormal around what was seen.
 	broad = 2.0
 	// alike is the weight of a lognormal as wide as what was seen, in jobs.
@@ -30,6 +34,7 @@ const (
 type fitter struct {
 	ages, alive, part, base, coef, tmp, old [cells + 1]float64
 	n                                       int // of ages
+	cells                                   int // how many there shall be
 	spans                                   []weighted
 	weight                                  float64
 }
@@ -40,11 +45,12 @@ type weighted struct {
 
 var fitters = sync.Pool{New: func() any { return new(fitter) }}
 
-// fit finds the distribution that the spans come from, blended with a wide
-// prior and the family's by how much is known, and keeps it.
-func (s *series) fit(prior *curve[float32]) (ages, alive []float32) {
+// fit finds the distribution that the spans come from, in at most so many cells,
+// blended with a wide prior and the family's by how much is known, and keeps it.
+func (s *series) fit(prior *curve[float32], cells int) {
 	f := fitters.Get().(*fitter)
 	defer fitters.Put(f)
+	f.cells = cells
 	f.load(s)
 	f.logGrid()
 	b := basis{family: prior}
@@ -63,8 +69,7 @@ func (s *series) fit(prior *curve[float32]) (ages, alive []float32) {
 	f.blend(&b)
 	f.clean()
 	s.fitted = curve[float32]{narrow(f.ages[:f.n]), narrow(f.alive[:f.n])}
-	s.since = 0
-	return s.fitted.ages, s.fitted.alive
+	s.since, s.anew, s.blended = 0, true, false
 }
 
 // load lists what was seen: the latest spans as they are, older ones as bins.

@@ -18,10 +18,10 @@ func (f *fitter) logGrid() {
 	}
 	hi = min(max(hi, Min.Seconds())*16, 2*Max.Seconds())
 	lo = min(max(lo/8, 1e-3), hi/64)
-	f.n = cells
+	f.n = f.cells
 	f.ages[0] = 0
-	step := math.Pow(hi/lo, 1/float64(cells-2))
-	for i, x := 1, lo; i < cells; i++ {
+	step := math.Pow(hi/lo, 1/float64(f.cells-2))
+	for i, x := 1, lo; i < f.cells; i++ {
 		f.ages[i] = x
 		x *= step
 	}
@@ -65,9 +65,9 @@ func (f *fitter) recut() {
 	ages, alive := f.old[:f.n], f.coef[:f.n]
 	copy(ages, f.ages[:f.n])
 	copy(alive, f.alive[:f.n])
-	step, sum, at := 1/float64(cells-1), 0.0, 1
+	step, sum, at := 1/float64(f.cells-1), 0.0, 1
 	for i := range n {
-		for at < cells-1 && float64(at)*step <= sum+f.tmp[i] {
+		for at < f.cells-1 && float64(at)*step <= sum+f.tmp[i] {
 			part := (float64(at)*step - sum) / f.tmp[i]
 			f.ages[at] = ages[i] + part*(ages[i+1]-ages[i])
 			f.alive[at] = alive[i] + part*(alive[i+1]-alive[i])
@@ -75,12 +75,12 @@ func (f *fitter) recut() {
 		}
 		sum += f.tmp[i]
 	}
-	for ; at < cells-1; at++ { // rounding
+	for ; at < f.cells-1; at++ { // rounding
 		f.ages[at] = f.ages[at-1] + (ages[n]-f.ages[at-1])/2
 		f.alive[at] = alive[n]
 	}
-	f.ages[cells-1], f.alive[cells-1] = ages[n], alive[n]
-	f.n = cells
+	f.ages[f.cells-1], f.alive[f.cells-1] = ages[n], alive[n]
+	f.n = f.cells
 	for i := range n {
 		f.part[i] = max(f.alive[i]-f.alive[i+1], 0)
 	}

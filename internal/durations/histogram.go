@@ -13,8 +13,8 @@ const (
 	Min = 250 * time.Millisecond
 	Max = 623_487 * time.Second
 
-	perOctave = 16
-	bins      = 1 + 340
+	perOctave = 8
+	bins      = 1 + 170
 	// prior is what every bin weighs before anything was seen in it, in jobs:
 	// one job over all bins. It keeps a bin that was never hit from staying at
 	// nothing for ever, and is not part of any count.

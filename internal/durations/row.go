@@ -22,8 +22,8 @@ type row struct {
 	// sum of log scores.
 	runs float32
 
-	seen uint64            // counts what was taken in
-	made [maxTerms]planned // the latest plans
+	seen uint64    // counts what was taken in
+	made []planned // the latest plans
 }
 
 // planned is a plan, what it was made for, and how much had been seen by then.
@@ -81,7 +81,7 @@ func (g *guess) learn(e Estimate, seen span, age *series) {
 	}
 	actual := seen.since(e.Age).of(e.Left)
 	lead(&g.lead, g.errors.chance(actual, 0), age.chance(seen, e.Age.Seconds()))
-	g.errors.add(actual)
+	g.errors.addBrief(actual)
 }
 
 const (
@@ -101,8 +101,8 @@ func lead(sum *float32, mine, other float64) {
 
 // current gives the latest plan for the terms, nil if it does not hold any more.
 func (r *row) current(terms Terms) *plan.Set {
-	for i := range r.made {
-		if m := &r.made[i]; m.set != nil && m.terms == terms && r.seen-m.at < max(1, uint64(r.age.weight()/10)) {
+	for _, m := range r.made {
+		if m.terms == terms && r.seen-m.at < max(1, uint64(r.age.weight()/10)) {
 			return m.set
 		}
 	}
@@ -111,16 +111,21 @@ func (r *row) current(terms Terms) *plan.Set {
 
 // keep keeps a plan in place of an earlier one for the same terms, else of the oldest.
 func (r *row) keep(p planned) {
-	oldest := 0
 	for i := range r.made {
-		m := &r.made[i]
-		if m.set != nil && m.terms == p.terms {
+		if m := &r.made[i]; m.terms == p.terms {
 			if m.at <= p.at {
 				*m = p
 			}
 			return
 		}
-		if m.set == nil || r.made[oldest].set != nil && m.at < r.made[oldest].at {
+	}
+	if len(r.made) < maxTerms {
+		r.made = append(r.made, p)
+		return
+	}
+	oldest := 0
+	for i, m := range r.made {
+		if m.at < r.made[oldest].at {
 			oldest = i
 		}
 	}
@@ -137,17 +142,20 @@ func (r *row) plan(parent *row, terms Terms) *plan.Set {
 	if known < Enough {
 		return nil
 	}
-	var prior *curve[float32]
-	if parent != nil {
-		prior = parent.age.curve(nil)
+	if r.age.since > 0 || !r.age.blended { // else there is one for other terms
+		var prior *curve[float32]
+		if parent != nil {
+			prior = parent.age.curve(cells)
+		}
+		r.age.fit(prior, cells)
+		r.age.blended = true
 	}
-	ages, alive := r.age.fit(prior)
-	set := &plan.Set{Age: plan.Build(ages, alive, terms.Cost, terms.MaxDelay)}
+	set := &plan.Set{Age: plan.Build(r.age.fitted.ages, r.age.fitted.alive, terms.Cost, terms.MaxDelay)}
 	if set.Age == nil {
 		return nil
 	}
 	if r.running.count >= Enough {
-		if c := r.running.curve(nil); r.runs > ahead {
+		if c := r.running.curve(runningCells); r.runs > ahead {
 			set.Running = plan.Build(c.ages, c.alive, terms.Cost, terms.MaxDelay)
 		}
 	}
@@ -160,7 +168,7 @@ func (g *guess) plan(terms Terms) plan.Guess {
 	if g.errors.count < Enough {
 		return plan.Guess{}
 	}
-	c := g.errors.curve(nil)
+	c := g.errors.curve(errorCells)
 	if g.lead < -ahead {
 		return plan.Guess{Worse: true}
 	}
@@ -176,29 +184,29 @@ func (r *row) clone() *row {
 	for _, s := range c.parts() {
 		s.recent = slices.Clone(s.recent)
 		s.slow.mass = slices.Clone(s.slow.mass)
-		s.taken = s.since
+		s.taken, s.anew = s.since, false
 	}
+	c.made = slices.Clone(c.made)
 	return &c
 }
 
 // adopt takes over what was worked out on a clone.
 func (r *row) adopt(c *row) {
 	for _, m := range c.made {
-		if m.set != nil {
-			r.keep(m)
-		}
+		r.keep(m)
 	}
 	from := c.parts()
 	for i, s := range r.parts() {
-		if o := from[i]; o.since == 0 && o.taken > 0 && s.resets == o.resets {
-			s.fitted, s.told, s.since = o.fitted, o.told, max(s.since-o.taken, 0)
+		if o := from[i]; o.anew && s.resets == o.resets {
+			s.fitted, s.told, s.blended = o.fitted, o.told, o.blended
+			s.since = max(s.since-o.taken, 0)
 		}
 	}
 }
 
 func (r *row) summary() Profile {
 	p := Profile{Family: r.name.family, Profile: r.name.profile, Count: r.age.count, Last: r.last}
-	if r.age.curve(nil) != nil {
+	if r.age.curve(cells) != nil {
 		for i, to := range [...]*time.Duration{&p.P10, &p.P50, &p.P90, &p.P99} {
 			*to = durationOf(float64(r.age.told[i]))
 		}

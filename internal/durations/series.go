@@ -20,11 +20,13 @@ type series struct {
 	drift  float32 // the sum of the test for drift
 	rise   uint32  // for how many jobs it has been above zero
 	resets uint32  // how often it has struck
+	since  int32   // what was seen since the latest fit
 
-	fitted curve[float32] // the latest fit
-	told   quantiles      // of what was seen, as of then, without any prior
-	since  int            // what was seen since
-	taken  int            // since, when this was cloned
+	fitted  curve[float32] // the latest fit
+	told    quantiles      // of what was seen, as of then, without any prior
+	taken   int32          // since, when this was cloned
+	anew    bool           // fitted is of the clone itself
+	blended bool           // fitted is that of the latest plan
 }
 
 // quantiles are the 10th, 50th, 90th and 99th percentile.
@@ -40,14 +42,30 @@ func (s *series) add(v span) {
 	s.slow.decay(float32(fade))
 	if len(s.recent) == keep {
 		s.slow.add(s.recent[0], math.Pow(fade, keep), &s.fitted)
+	}
+	s.push(v)
+}
+
+// addBrief takes a span in, in place of what is older than the latest.
+func (s *series) addBrief(v span) {
+	s.watch(v)
+	s.push(v)
+}
+
+// push makes a span the latest.
+func (s *series) push(v span) {
+	switch n := len(s.recent); {
+	case n == keep:
 		copy(s.recent, s.recent[1:])
 		s.recent = s.recent[:keep-1]
+	case n == cap(s.recent):
+		s.recent = append(make([]span, 0, min(max(2*n, 6), keep)), s.recent...)
 	}
 	s.recent = append(s.recent, v)
 	if !v.censored() {
 		s.count++
 	}
-	s.since++
+	s.since = min(s.since+1, math.MaxInt32-1)
 }
 
 // weight is the number of jobs known, each by what it still counts.
@@ -57,12 +75,12 @@ func (s *series) weight() float64 {
 }
 
 // curve is the distribution as of the latest tenth of what is known.
-func (s *series) curve(prior *curve[float32]) *curve[float32] {
+func (s *series) curve(cells int) *curve[float32] {
 	if s.count == 0 {
 		return nil
 	}
-	if s.fitted.empty() || s.since >= max(1, int(s.weight()/10)) {
-		s.fit(prior)
+	if s.fitted.empty() || s.since >= max(1, int32(s.weight()/10)) {
+		s.fit(nil, cells)
 	}
 	return &s.fitted
 }

@@ -11,7 +11,7 @@ const (
 	// stateVersion begins each state. A later version reads earlier ones; parts
 	// are only ever added at the end, where a reader that does not know them
 	// leaves them and one that misses them goes on without.
-	stateVersion = 1
+	stateVersion = 2
 	// maxState bounds a state, in bytes.
 	maxState = 3 << 10
 )
@@ -75,6 +75,9 @@ func (s *series) join(o *series) {
 	}
 	s.count = count + o.count
 }
+
+// brief is the first of the parts of which only the latest is kept.
+const brief = 2
 
 // parts are the series of a row, the most important first.
 func (r *row) parts() [4]*series {
@@ -155,7 +158,7 @@ func decode(data []byte) (*row, error) {
 		return nil, errState
 	}
 	d := &reader{b: data[1:]}
-	r := &row{name: name{d.text(), d.text()}}
+	r, old := &row{name: name{d.text(), d.text()}}, data[0] == 1
 	if at := d.varint(); at != 0 {
 		r.last = time.Unix(0, at).UTC()
 	}
@@ -164,7 +167,9 @@ func decode(data []byte) (*row, error) {
 		if i > 0 && len(d.b) == 0 {
 			break
 		}
-		d.series(s)
+		if d.series(s, old); i >= brief {
+			s.slow = histogram{}
+		}
 	}
 	if d.bad {
 		return nil, errState
@@ -172,7 +177,8 @@ func decode(data []byte) (*row, error) {
 	return r, nil
 }
 
-func (d *reader) series(s *series) {
+// series reads one; a state of version 1 has bins of half the width.
+func (d *reader) series(s *series, old bool) {
 	s.count = d.uvarint(math.MaxUint64)
 	s.rise, s.resets = uint32(d.uvarint(math.MaxUint32)), uint32(d.uvarint(math.MaxUint32))
 	s.drift = d.float(0, alarm)
@@ -183,15 +189,20 @@ func (d *reader) series(s *series) {
 		d.bad = d.bad || !v.proper()
 		s.recent = append(s.recent, v)
 	}
-	n = d.uvarint(bins)
+	of := func(bin int) int { return bin }
+	limit := uint64(bins)
+	if old {
+		of, limit = func(bin int) int { return (bin + 1) / 2 }, 2*bins-1
+	}
+	n = d.uvarint(limit)
 	if n == 0 || d.bad {
 		return
 	}
-	base := d.uvarint(bins - n)
+	base := int(d.uvarint(limit - n))
 	quantum := d.float(0, 1e6) / math.MaxUint16
-	s.slow = histogram{base: int(base), mass: make([]float32, n)}
-	for i := range s.slow.mass {
-		s.slow.mass[i] = float32(d.uint16()) * quantum
+	s.slow.cover(of(base), of(base+int(n)-1))
+	for i := range int(n) {
+		s.slow.mass[of(base+i)-s.slow.base] += float32(d.uint16()) * quantum
 	}
 }
 

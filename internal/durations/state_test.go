@@ -2,6 +2,7 @@ package durations
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -101,9 +102,44 @@ func TestDamagedStateIsRefused(t *testing.T) {
 			require.True(t, set.Valid())
 		}
 	}
-	for _, bad := range [][]byte{nil, {}, {0}, {2}, {1}, {1, 255}, []byte("not a state at all")} {
+	for _, bad := range [][]byte{nil, {}, {0}, {stateVersion + 1}, {2}, {1}, {1, 255}, []byte("not a state at all")} {
 		require.ErrorIs(t, table.Import(bad), errState)
 	}
+}
+
+// Version 1 had sixteen bins in an octave, and kept old errors of estimates.
+func TestTheFinerBinsOfVersionOneAreRead(t *testing.T) {
+	b := []byte{1, 1, 'f', 1, 'p', 0}
+	b = appendFloats(b, 0, 0, 0)
+	for range 4 {
+		b = append(b, 40, 0, 0) // count, rise, resets
+		b = appendFloats(b, 0)
+		b = append(b, 0, 4, 16) // no latest; four bins from the 16th
+		b = appendFloats(b, 8)
+		for _, m := range []uint16{math.MaxUint16 / 4, math.MaxUint16 / 2, 0, math.MaxUint16} {
+			b = binary.LittleEndian.AppendUint16(b, m)
+		}
+	}
+	r, err := decode(b)
+	require.NoError(t, err)
+	for _, s := range []*series{&r.age, &r.running} {
+		assert.Equal(t, 8, s.slow.base, "(0.47 s, 0.5 s]")
+		assert.InDeltaSlice(t, []float32{2, 4, 8}, s.slow.mass, 1e-3)
+	}
+	assert.Empty(t, r.told.errors.slow.mass)
+	assert.Empty(t, r.moved.errors.slow.mass)
+
+	table := New(0)
+	require.NoError(t, table.Import(b))
+	p, ok := table.Lookup("f", "p")
+	require.True(t, ok)
+	assert.InDelta(t, 0.6, p.P50.Seconds(), 0.1)
+	again, ok := table.Export("f", "p")
+	require.True(t, ok)
+	assert.EqualValues(t, stateVersion, again[0])
+	require.NoError(t, table.Import(again))
+	b[0] = stateVersion + 1
+	require.ErrorIs(t, table.Import(b), errState, "of a later version")
 }
 
 // The worst case, all bins of all parts, still fits.

@@ -11,11 +11,15 @@ const (
 	// fine is into how many steps the time between two ages is cut to find the
 	// best looks.
 	fine = 8
-	// Levels is how many prices a Table is solved for: 1, 4, 16, 64, and 256
-	// times its cost. Gaps grow with the root of the price, so they double from one
-	// level to the next, and between two levels the gap is interpolated.
-	Levels  = 5
-	dearest = 1 << (2 * (Levels - 1))
+	// Levels is how many prices a Table is solved for: 1, 16, and 256 times its
+	// cost. Gaps grow with the root of the price, so they are 4 times as long from
+	// one level to the next; between two levels they are interpolated by the root.
+	Levels  = 3
+	dearer  = 4 // the root of the price of a level over that of the one before
+	dearest = 1 << (4 * (Levels - 1))
+	// stride is of how many ages the Area is kept once; it is summed up from
+	// there.
+	stride = 8
 	// spread is the jitter of a look, as part of the gap before it.
 	spread = 0.1
 	// late is the chance of a job that waits longer than MaxDelay which a gap
@@ -36,13 +40,13 @@ type Table struct {
 	// Zero: none.
 	MaxDelay float64 `json:"max_delay,omitempty"`
 	// Ages rise strictly from zero. Alive is the chance to take longer, Area
-	// its integral up to that age.
+	// its integral up to every eighth age.
 	Ages  []float32 `json:"ages"`
 	Alive []float32 `json:"alive"`
-	Area  []float32 `json:"area"`
-	// Next has for each price level and age that of the next look, counted in
-	// eighths of the way from one age to the next.
-	Next [Levels][]uint16 `json:"next"`
+	Area  []float32 `json:"areas"`
+	// Next has, level after level of the price, for each age that of the next
+	// look, counted in eighths of the way from one age to the next.
+	Next []uint16 `json:"levels"`
 }
 
 // Build solves a distribution: alive[i] is the chance to take longer than
@@ -58,25 +62,50 @@ func Build(ages, alive []float32, cost, maxDelay float64) *Table {
 	if maxDelay > 0 {
 		t.MaxDelay = maxDelay
 	}
-	t.Area = make([]float32, n)
+	t.Area = make([]float32, (n-1)/stride+1)
 	area := 0.0
-	for i := 1; i < n; i++ {
-		area += float64((alive[i-1] + alive[i]) / 2 * (ages[i] - ages[i-1]))
-		t.Area[i] = float32(area)
+	for i := range n {
+		if i%stride == 0 {
+			t.Area[i/stride] = float32(area)
+		}
+		if i < n-1 {
+			area += t.between(i)
+		}
 	}
 	w := workshops.Get().(*workshop)
 	defer workshops.Put(w)
 	w.cut(ages, alive)
-	flat := make([]uint16, Levels*n)
+	t.Next = make([]uint16, Levels*n)
 	for level := range Levels {
-		c := cost * float64(uint(1)<<(2*level))
+		c := cost * float64(uint(1)<<(4*level))
 		w.solver.Solve(w.ages, w.alive, c, c+2*math.Sqrt(c*float64(ages[n-1])), w.next)
-		t.Next[level], flat = flat[:n:n], flat[n:]
-		for i := range n {
-			t.Next[level][i] = w.next[i*fine]
+		next := t.level(level)
+		for i := range next {
+			next[i] = w.next[i*fine]
 		}
 	}
 	return t
+}
+
+// level is the part of Next for a level of the price.
+func (t *Table) level(i int) []uint16 {
+	n := len(t.Ages)
+	return t.Next[i*n : (i+1)*n]
+}
+
+// between is the area between the ages i and i+1.
+func (t *Table) between(i int) float64 {
+	return float64((t.Alive[i] + t.Alive[i+1]) / 2 * (t.Ages[i+1] - t.Ages[i]))
+}
+
+// area is the integral of Alive up to the age i.
+func (t *Table) area(i int) float64 {
+	k := i / stride
+	sum := float64(t.Area[k])
+	for k *= stride; k < i; k++ {
+		sum += t.between(k)
+	}
+	return sum
 }
 
 // workshop is the scratch space of Build.
@@ -124,25 +153,25 @@ func proper(ages, alive []float32) bool {
 // Valid reports whether a Table that was read from outside can be used.
 func (t *Table) Valid() bool {
 	n := len(t.Ages)
-	if n < 2 || n > MaxAges || len(t.Alive) != n || len(t.Area) != n || !(t.Cost > 0) || math.IsInf(t.Cost, 0) || !(t.MaxDelay >= 0) || t.Ages[0] != 0 {
+	if n < 2 || n > MaxAges || len(t.Alive) != n || len(t.Area) != (n-1)/stride+1 || len(t.Next) != Levels*n || !(t.Cost > 0) || math.IsInf(t.Cost, 0) || !(t.MaxDelay >= 0) || t.Ages[0] != 0 {
 		return false
 	}
 	for i := range n {
-		if !(t.Alive[i] >= 0 && t.Alive[i] <= 1) || math.IsInf(float64(t.Ages[i]), 0) || !(t.Area[i] >= 0 && t.Area[i] <= t.Ages[i]*1.001) {
+		if !(t.Alive[i] >= 0 && t.Alive[i] <= 1) || math.IsInf(float64(t.Ages[i]), 0) {
 			return false
 		}
-		if i > 0 && !(t.Ages[i] > t.Ages[i-1] && t.Alive[i] <= t.Alive[i-1] && t.Area[i] >= t.Area[i-1]) {
+		if i > 0 && !(t.Ages[i] > t.Ages[i-1] && t.Alive[i] <= t.Alive[i-1]) {
 			return false
 		}
 	}
-	for _, next := range t.Next {
-		if len(next) != n {
+	for k, a := range t.Area {
+		if !(a >= 0 && a <= t.Ages[k*stride]*1.001) || k > 0 && a < t.Area[k-1] {
 			return false
 		}
-		for i, j := range next {
-			if int(j) > (n-1)*fine || int(j) <= i*fine && i < n-1 {
-				return false
-			}
+	}
+	for k, j := range t.Next {
+		if i := k % n; int(j) > (n-1)*fine || int(j) <= i*fine && i < n-1 {
+			return false
 		}
 	}
 	return true
@@ -184,18 +213,21 @@ func (t *Table) Look(age, price float64) (next, gap float64) {
 // Beyond reports whether age lies beyond all that was planned for.
 func (t *Table) Beyond(age float64) bool { return age >= float64(t.Ages[len(t.Ages)-1]) }
 
-// levels gives the level of a price and how far it is to the next, in doublings
+// levels gives the level of a price and how far it is to the next, by the length
 // of the gap.
 func levels(price float64) (level int, between float64) {
-	x := math.Log2(price) / 2
-	level = min(int(x), Levels-1)
-	return level, x - float64(level)
+	gap := math.Sqrt(price)
+	for level < Levels-1 && gap >= dearer {
+		gap /= dearer
+		level++
+	}
+	return level, (gap - 1) / (dearer - 1)
 }
 
 // at gives the look after one at the given part of the way from the age i to
 // the next, and the gap after it.
 func (t *Table) at(level, i int, part float64) (next, gap float64) {
-	table := t.Next[level]
+	table := t.level(level)
 	x := t.follow(table, i, part)
 	next = t.ageOf(x)
 	k := int(x / fine)
@@ -271,14 +303,14 @@ func (t *Table) curve(age float64) (alive, area float64) {
 	if end := float64(t.Ages[last]); age >= end {
 		root := math.Sqrt(end / age)
 		s := float64(t.Alive[last])
-		return s * root, float64(t.Area[last]) + 2*s*end*(1/root-1)
+		return s * root, t.area(last) + 2*s*end*(1/root-1)
 	}
 	i := t.index(age)
 	a, b := float64(t.Ages[i]), float64(t.Ages[i+1])
 	sa, sb := float64(t.Alive[i]), float64(t.Alive[i+1])
 	part := (age - a) / (b - a)
 	s := sa + part*(sb-sa)
-	return s, float64(t.Area[i]) + (sa+s)/2*(age-a)
+	return s, t.area(i) + (sa+s)/2*(age-a)
 }
 
 // Worth is the delay that can be expected to have accrued by now, for a job
