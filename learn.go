@@ -255,18 +255,20 @@ func profileRecord(n profileName, state []byte, now time.Time, keep time.Duratio
 	}
 }
 
-// restoreProfile takes stored durations up, where none have been learned yet.
-// The plans are made once all are read.
+// restoreProfile takes stored durations up where what has been learned here is
+// not as new: none, or what was known before another Poller was the owner. The
+// plans are made once all are read.
 func (p *Poller) restoreProfile(rec Record) error {
 	v, err := decodeProfile(rec)
+	newer := false
 	if err == nil {
-		if _, known := p.learned.table.Lookup(v.Family, v.Profile); known {
-			return nil
-		}
-		err = p.learned.Import(v.State)
+		newer, err = p.learned.table.Update(v.State)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("jobpoll: stored durations %q cannot be read, they are learned anew: %w", rec.ID, err)
+	case !newer:
+		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jobpoll/jobpoll"
+	"github.com/jobpoll/jobpoll/polltest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -280,6 +281,51 @@ func TestProfilesSurviveARestart(t *testing.T) {
 	_, err := b.Restore(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, 13, learnProfiles(b.Poller)["r/p"].Count, "restored twice it is not counted twice")
+}
+
+// An owner that comes back goes by what the other has learned meanwhile.
+func TestAnOwnerThatComesBackTakesUpWhatTheOtherLearned(t *testing.T) {
+	h := newLeaseHouse(t)
+	byPlan := func(c *jobpoll.Config) { c.Routes[0].Schedule = jobpoll.Schedule{Jitter: jobpoll.NoJitter} }
+	learn := func(p leasePoller, n int, takes time.Duration) {
+		for i := range n {
+			id := fmt.Sprint(takes, i)
+			h.prov.Add(id, fmt.Sprintf("running; at %v succeeded", takes))
+			require.NoError(t, p.Watch(t.Context(), jobpoll.Job{Route: "r", ID: id, Profile: "p"}))
+			h.after(takes + 5*time.Minute)
+		}
+	}
+	first := func(p leasePoller, id string) time.Duration {
+		h.prov.Add(id, "running; at 1h succeeded")
+		require.NoError(t, p.Watch(t.Context(), jobpoll.Job{Route: "r", ID: id, Profile: "p"}))
+		h.after(0)
+		info, ok := p.Job(key(id))
+		require.True(t, ok)
+		require.Equal(t, jobpoll.CausePlan, info.Cause)
+		return info.NextPollAt.Sub(h.clock.Now())
+	}
+	a, cut := h.enters("a", byPlan)
+	learn(a, 10, time.Minute)
+	stale := first(a, "stale")
+	cut.Plan(func(polltest.StoreCall) polltest.StoreFault { return polltest.StoreFault{Err: errStoreDown} })
+	h.after(2 * jobpoll.DefaultLeaseTTL)
+	b, _ := h.enters("b", byPlan)
+	h.after(time.Minute)
+	require.Equal(t, 10, learnProfiles(b.Poller)["r/p"].Count)
+	cut.Plan(nil)
+	h.after(time.Minute)
+	learn(b, 60, 20*time.Second)
+	want := first(b, "for b")
+	require.Greater(t, stale, 2*want)
+	require.Equal(t, 10, learnProfiles(a.Poller)["r/p"].Count, "it waits")
+
+	b.Stop()
+	h.after(time.Minute)
+	require.Equal(t, []string{"a owns", "b owns", "a waits", "a owns"}, h.seen(&h.owner))
+	got := learnProfiles(a.Poller)["r/p"]
+	assert.Equal(t, learnProfiles(b.Poller)["r/p"].Count, got.Count)
+	assert.Less(t, got.P50, 30*time.Second)
+	assert.InEpsilon(t, want.Seconds(), first(a, "for a").Seconds(), 0.1, "its plan is the other's too")
 }
 
 // learnStored are the stored records of a profile.

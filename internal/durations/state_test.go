@@ -57,6 +57,39 @@ func TestStateSurvivesStoring(t *testing.T) {
 	assert.NotNil(t, back.Plan("f", "another", terms), "the family is known again")
 }
 
+func TestOnlyNewerStateReplacesWhatIsKnown(t *testing.T) {
+	state := func(jobs int, took, at time.Duration) []byte {
+		table := New(0)
+		for range jobs {
+			table.Observe("f", "p", took*9/10, took, t0.Add(at))
+		}
+		data, _ := table.Export("f", "p")
+		return data
+	}
+	table := New(0)
+	for _, v := range []struct {
+		data  []byte
+		newer bool
+		count uint64
+	}{
+		{state(20, time.Minute, time.Hour), true, 20}, // nothing was known
+		{state(20, time.Minute, time.Hour), false, 20},
+		{state(30, time.Minute, time.Minute), false, 20},
+		{state(30, 2*time.Minute, 2*time.Hour), true, 30},
+	} {
+		newer, err := table.Update(v.data)
+		require.NoError(t, err)
+		assert.Equal(t, v.newer, newer)
+		p, _ := table.Lookup("f", "p")
+		assert.Equal(t, v.count, p.Count)
+	}
+	p, _ := table.Lookup("f", "p")
+	within(t, 2*time.Minute, p.P50, 1.1)
+	assert.EqualValues(t, 20, table.families.find(name{family: "f"}).age.count, "a family takes each profile once")
+	_, err := table.Update([]byte{99})
+	require.ErrorIs(t, err, errState)
+}
+
 // firstState is a state that version 1 wrote, of three jobs, with no part but
 // the first. It must be read for ever.
 const firstState = "AQFmAXAAAAAAAAAAAAAAAAAAAwAAAAAAAAMAAPBBAAAMQgAAIEIAADRCAABIQgAAyEIA"
