@@ -13,18 +13,28 @@ func (f *fitter) believe(b *basis) float64 {
 	clear(f.base[:f.n])
 	// What nothing was seen of becomes less likely faster than what was seen
 	// becomes certain.
-	sum := broad / (1 + f.weight/doubt)
+	fading, narrow := 1+f.weight/doubt, b.narrow()
+	sum := broad / (fading * (1 + narrow*(fading-1)))
 	f.put(sum, b.below(&f.ages, f.n))
 	if b.sd > 0 {
-		w := alike / (1 + f.weight/doubt)
+		w := alike / fading
 		f.put(w, normal{b.mean, 1.3*b.sd + 1e-3}.below)
 		sum += w
 	}
 	if !b.family.empty() {
-		f.put(inherit, func(x float64) float64 { return 1 - b.family.at(x) })
-		sum += inherit
+		w := inherit / (1 + narrow*(f.weight/own)*(f.weight/own))
+		f.put(w, func(x float64) float64 { return 1 - b.family.at(x) })
+		sum += w
 	}
 	return sum
+}
+
+// narrow tells, from 0 to 1, whether what was seen fell into one narrow place.
+func (b *basis) narrow() float64 {
+	if b.sd == 0 {
+		return 0
+	}
+	return 1 / (1 + (b.sd/slim)*(b.sd/slim))
 }
 
 // below is the distribution of the wide prior.

@@ -23,6 +23,12 @@ const (
 	broadSigma = 1.0
 	// inherit is the weight of the family in a profile, in jobs.
 	inherit = 5.0
+	// own is after how many jobs of its own the family has lost half of that; it
+	// goes on to fall faster than what was seen becomes certain.
+	own = 20.0
+	// slim is the deviation of the logarithm below which a profile has almost no
+	// spread.
+	slim = 0.05
 	// bandwidth of the kernel, in deviations of the logarithm at one job.
 	bandwidth = 0.9
 	// rounds of expectation maximisation for each grid.
