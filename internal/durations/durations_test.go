@@ -405,3 +405,28 @@ func BenchmarkPlan(b *testing.B) {
 func (t *Table) Observe(family, profile string, lo, hi time.Duration, at time.Time) {
 	t.Learn(Sample{Family: family, Profile: profile, After: lo, By: hi, At: at})
 }
+
+// What a family is like elsewhere fades where a profile has almost no spread, but
+// never to nothing.
+func TestTheFamilyFadesWhereThereIsAlmostNoSpread(t *testing.T) {
+	outside := func(jobs int) float64 {
+		table := New(0)
+		for i := range 50 {
+			for _, s := range []int{1, 20, 90} {
+				end := time.Duration(s) * time.Second
+				table.Observe("f", fmt.Sprint(s), end, end+time.Second/100, t0.Add(time.Duration(i)))
+			}
+		}
+		for range jobs {
+			table.Observe("f", "p", 400*time.Second, 401*time.Second, t0)
+		}
+		set := table.Plan("f", "p", Terms{Cost: 2})
+		c := curve[float32]{set.Age.Ages, set.Age.Alive}
+		return 1 - c.mass(380, 420)
+	}
+	few, some, more := outside(6), outside(50), outside(200)
+	assert.Greater(t, few, 0.3, "the family counts")
+	assert.Less(t, some, 0.03)
+	assert.Less(t, more, some/3)
+	assert.Greater(t, more, 1e-6)
+}
