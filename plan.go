@@ -90,6 +90,23 @@ func (p *Plan) ask(t *Track, age time.Duration, dear float64) (delay, room time.
 	return delay, min(delay, delayOf(gap)) / 10, true
 }
 
+// probes is of how many jobs one is probed.
+const probes = 16
+
+// probe gives the delay to a look before the planned one, at a job by which it
+// is found out whether such jobs have become faster.
+func (p *Plan) probe(job *Job, t *Track, age, delay time.Duration) (time.Duration, bool) {
+	if p.learned == nil || !(p.learned.Probe > 0) || p.learned.Running != nil && t.started() {
+		return 0, false
+	}
+	early := delayOf(p.learned.Probe) - age
+	if early <= 0 || early >= delay {
+		return 0, false
+	}
+	_, part := spread(job.Route, job.ID)
+	return early, part < 1.0/probes
+}
+
 // estimated gives the delay from the last look, which told that left remains.
 // ok is false where the estimate is to be left alone.
 func (p *Plan) estimated(told bool, left time.Duration, price float64) (delay, room time.Duration, ok bool) {

@@ -2,6 +2,7 @@ package jobpoll
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -208,4 +209,30 @@ func BenchmarkLearner(b *testing.B) {
 			l.Plan("fal", "p", Schedule{PollCost: 2*sec + time.Duration(c)})
 		}
 	})
+}
+
+// Looks behind a narrow place cannot tell that jobs end earlier: a few jobs are
+// looked at before it too.
+func TestAFewJobsOfAlmostNoSpreadAreLookedAtEarly(t *testing.T) {
+	l := NewLearner(0)
+	for i := range 60 {
+		end := 400*time.Second + time.Duration(i%9)*100*time.Millisecond
+		l.Observe(Sample{Family: "f", Profile: "p", After: end - sec/2, By: end, At: time.Unix(int64(i), 0)})
+	}
+	s := Schedule{Jitter: NoJitter}
+	p := l.Plan("f", "p", s)
+	submitted := time.Unix(1e6, 0)
+	probed, at := 0, submitted.Add(time.Duration(p.learned.Probe*1e9))
+	require.InDelta(t, 399, p.learned.Probe, 1.5)
+	for i := range 1600 {
+		in := Input{Job: Job{Route: "r", ID: fmt.Sprint(i), SubmittedAt: submitted}, Plan: p, Rand: 0.5}
+		in.Now = at.Add(-time.Minute)
+		in.Track, _ = in.Track.Observe(Report{State: StateRunning}, nil, in.Now)
+		if d := s.Next(in); d.At.Sub(at).Abs() < 10*time.Millisecond {
+			probed++
+		}
+		in.Price = 4
+		require.NotEqual(t, at, s.Next(in).At, "not where looks are dear")
+	}
+	require.InDelta(t, 100, probed, 35, "one in sixteen")
 }

@@ -279,6 +279,9 @@ func (s *Schedule) base(q *question, p *pace, age time.Duration) (time.Duration,
 	}
 	if q.plan != nil {
 		if d, room, ok := q.plan.ask(t, age, p.dear); ok {
+			if early, ok := q.plan.probe(q.job, t, age, d); ok && p.dear == 1 {
+				d, room = early, min(early, d-early)/10
+			}
 			p.room = room
 			return d, never, CausePlan
 		}

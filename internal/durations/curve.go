@@ -75,4 +75,14 @@ func (c *curve[F]) quantile(q float64) float64 {
 	return float64(c.ages[lo] + part*(c.ages[hi]-c.ages[lo]))
 }
 
+// probe is an age shortly before almost all end, by as much as they spread; zero
+// where they spread enough that looks fall among them.
+func (s *series) probe() float64 {
+	early, late := s.fitted.quantile(0.1), s.fitted.quantile(0.9)
+	if wide := late - early; wide <= few*early {
+		return early - wide
+	}
+	return 0
+}
+
 func durationOf(s float64) time.Duration { return time.Duration(min(s, Max.Seconds()) * 1e9) }

@@ -29,6 +29,9 @@ const (
 	// slim is the deviation of the logarithm below which a profile has almost no
 	// spread.
 	slim = 0.05
+	// few is the part of a duration within which nearly all must end so that
+	// looks fall behind them only.
+	few = 0.1
 	// bandwidth of the kernel, in deviations of the logarithm at one job.
 	bandwidth = 0.9
 	// rounds of expectation maximisation for each grid.

@@ -101,8 +101,12 @@ func lead(sum *float32, mine, other float64) {
 
 // current gives the latest plan for the terms, nil if it does not hold any more.
 func (r *row) current(terms Terms) *plan.Set {
+	holds := max(1, uint64(r.age.weight()/10))
+	if r.age.drift > alarm/4 { // it looks as if jobs have changed
+		holds = 1
+	}
 	for _, m := range r.made {
-		if m.terms == terms && r.seen-m.at < max(1, uint64(r.age.weight()/10)) {
+		if m.terms == terms && r.seen-m.at < holds {
 			return m.set
 		}
 	}
@@ -154,6 +158,7 @@ func (r *row) plan(parent *row, terms Terms) *plan.Set {
 	if set.Age == nil {
 		return nil
 	}
+	set.Probe = r.age.probe()
 	if r.running.count >= Enough {
 		if c := r.running.curve(runningCells); r.runs > ahead {
 			set.Running = plan.Build(c.ages, c.alive, terms.Cost, terms.MaxDelay)

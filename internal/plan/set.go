@@ -1,5 +1,7 @@
 package plan
 
+import "math"
+
 // Unit is the told time left, in seconds, for which the tables of estimates
 // are made: their ages are parts of what was told, times Unit.
 const Unit = 60.0
@@ -11,6 +13,10 @@ type Set struct {
 	// Running, if it has proved better, on the time since the job was seen to
 	// start.
 	Running *Table `json:"running,omitempty"`
+	// Probe is an age shortly before almost all jobs end, where a look at a job in
+	// some tells whether they have become faster: looks that find all jobs done
+	// cannot. Zero: the looks of Age tell.
+	Probe float64 `json:"probe,omitempty"`
 	// Told is planned on the time since the provider told how much was left;
 	// Moved on the time since progress moved.
 	Told  Guess `json:"told,omitzero"`
@@ -49,5 +55,5 @@ func BuildGuess(ages, alive []float32, cost float64) *Table {
 // Valid reports whether a Set that was read from outside can be used.
 func (s *Set) Valid() bool {
 	ok := func(t *Table) bool { return t == nil || t.Valid() }
-	return s.Age != nil && s.Age.Valid() && ok(s.Running) && ok(s.Told.Errors) && ok(s.Moved.Errors)
+	return s.Age != nil && s.Age.Valid() && s.Probe >= 0 && !math.IsInf(s.Probe, 1) && ok(s.Running) && ok(s.Told.Errors) && ok(s.Moved.Errors)
 }
