@@ -75,8 +75,10 @@ func (t Text) Time() time.Time {
 	if s == "" {
 		return time.Time{}
 	}
-	if at, err := time.Parse(time.RFC3339Nano, s); err == nil {
-		return at.UTC()
+	if len(s) > 4 && s[4] == '-' { // after the year; a number is not worth the error
+		if at, err := time.Parse(time.RFC3339Nano, s); err == nil {
+			return at.UTC()
+		}
 	}
 	n, err := strconv.ParseFloat(s, 64)
 	if err != nil || n <= 0 || n >= 1e14 || n != n {
