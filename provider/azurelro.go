@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -118,10 +119,9 @@ func (v *azureStatus) report(ans *Answer) (jobpoll.Report, error) {
 // a state of a resource says more than the status of a Location.
 func unhappy(s jobpoll.State) bool { return s.Terminal() && s != jobpoll.StateSucceeded }
 
-// isObject reports whether a body is a JSON object.
+// isObject reports whether a body, which is JSON, is an object.
 func isObject(body []byte) bool {
-	var o map[string]json.RawMessage
-	return json.Unmarshal(body, &o) == nil && o != nil
+	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("{"))
 }
 
 func azureFailure(code, text string) jobpoll.Failure {
