@@ -34,11 +34,12 @@ const arkTasks = "/api/v3/contents/generations/tasks"
 // other codes those that begin with InternalService are FailureFault and those
 // that begin with InvalidParameter FailureRejected.
 //
-// Not verified in an artefact of the vendor's: the word "expired", the life of a
-// URL, and codes but the one of sensitive content.
+// Not verified in an artefact of the vendor's: the word "expired" and the life of
+// a URL, which relays of the API document alike, and the codes of failures, which
+// are those that public clients met.
 //
-// Source: Volcengine's SDK volcengine-go-sdk, and copies of the documents of
-// ModelArk
+// Source: Volcengine's SDK volcengine-go-sdk, its reference of the list of tasks,
+// and copies of the documents of ModelArk
 type Ark struct{ c *Client }
 
 var (

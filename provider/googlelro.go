@@ -21,10 +21,11 @@ import (
 //
 // An operation that is done with an error failed by its code, of google.rpc.Code:
 // 1 is a cancellation and 4 an expired job; 3 is FailureRejected, 7 FailurePolicy,
-// 8 FailureQuota, 13 and 14 FailureFault. Not verified: the numbers, and the wait
-// of a RetryInfo in the body of a 429.
+// 8 FailureQuota, 13 and 14 FailureFault. Not verified at Google itself: the wait
+// of a RetryInfo in the body of a 429, which public clients read there.
 //
-// Source: https://google.aip.dev/151
+// Source: https://google.aip.dev/151, and google/rpc/code.proto of
+// https://github.com/googleapis/googleapis for the numbers
 type GoogleLRO struct{ c *Client }
 
 var (

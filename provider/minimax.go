@@ -23,11 +23,11 @@ const MiniMaxURL = "https://api.minimax.io"
 // of a task that has ended is why it failed.
 //
 // Words are those of looks and of callbacks, which differ by more than case. Not
-// verified: the codes 1039 and 2013, and the second version of the API, which
-// this adapter does not speak.
+// verified: the code 1039. The second version of the API has other paths, words
+// and errors, and this adapter does not speak it.
 //
 // Source: MiniMax's command line and MCP server, and the pages of
-// https://platform.minimax.io
+// https://platform.minimax.io, the OpenAPI of its second version for 2013
 type MiniMax struct{ c *Client }
 
 var (

@@ -35,8 +35,8 @@ const maxInlineVideo = 16 << 20
 // A filter that took all videos is a failure of kind FailureFiltered, though the
 // operation is done without an error. Errors are read as GoogleLRO reads them.
 //
-// Not verified: the numbers of the codes, whether Veo stays at this API beside
-// Interactions, and where webhook_config stands in an order.
+// Not verified: whether Veo stays at this API beside Interactions, and where
+// webhook_config stands in an order.
 //
 // Source: Google's SDK google.golang.org/genai 1.77.0
 type Veo struct {
