@@ -11,12 +11,11 @@ const (
 	// fine is into how many steps the time between two ages is cut to find the
 	// best looks.
 	fine = 8
-	// Levels is how many prices a Table is solved for: 1, 16, and 256 times its
-	// cost. Gaps grow with the root of the price, so they are 4 times as long from
-	// one level to the next; between two levels they are interpolated by the root.
+	// Levels is how many prices a Table is solved for: 1, 4, and 256 times its cost.
+	// Gaps grow with the root of the price, and between two levels they are
+	// interpolated by it. It is seldom that a look is more than 4 times as dear.
 	Levels  = 3
-	dearer  = 4 // the root of the price of a level over that of the one before
-	dearest = 1 << (4 * (Levels - 1))
+	dearest = 256
 	// stride is of how many ages the Area is kept once; it is summed up from
 	// there.
 	stride = 8
@@ -26,6 +25,9 @@ const (
 	// may take.
 	late = 0.01
 )
+
+// roots are the roots of the prices.
+var roots = [Levels]float64{1, 2, 16}
 
 // Table is the optimal schedule of one distribution: for each of its ages the
 // age of the next look. It is plain data and immutable once built, so it is
@@ -77,7 +79,7 @@ func Build(ages, alive []float32, cost, maxDelay float64) *Table {
 	w.cut(ages, alive)
 	t.Next = make([]uint16, Levels*n)
 	for level := range Levels {
-		c := cost * float64(uint(1)<<(4*level))
+		c := cost * roots[level] * roots[level]
 		w.solver.Solve(w.ages, w.alive, c, c+2*math.Sqrt(c*float64(ages[n-1])), w.next)
 		next := t.level(level)
 		for i := range next {
@@ -213,15 +215,13 @@ func (t *Table) Look(age, price float64) (next, gap float64) {
 // Beyond reports whether age lies beyond all that was planned for.
 func (t *Table) Beyond(age float64) bool { return age >= float64(t.Ages[len(t.Ages)-1]) }
 
-// levels gives the level of a price and how far it is to the next, by the length
-// of the gap.
+// levels gives the level of a price and how far it is to the next, by the root.
 func levels(price float64) (level int, between float64) {
 	gap := math.Sqrt(price)
-	for level < Levels-1 && gap >= dearer {
-		gap /= dearer
+	for level < Levels-2 && gap >= roots[level+1] {
 		level++
 	}
-	return level, (gap - 1) / (dearer - 1)
+	return level, (gap - roots[level]) / (roots[level+1] - roots[level])
 }
 
 // at gives the look after one at the given part of the way from the age i to
