@@ -105,7 +105,8 @@ func (s *soak) start(ctx context.Context) {
 	case fateNotified, fateAbandoned:
 		s.agenda.add(n, end)
 	}
-	if err := s.poller.Watch(ctx, job); err != nil {
+	// A job that was counted is also watched, whenever the soak ends.
+	if err := s.poller.Watch(context.WithoutCancel(ctx), job); err != nil {
 		s.ledger.fault("Watch: %v", err)
 	}
 }
