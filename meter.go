@@ -66,10 +66,9 @@ func (m *meter) written(what string, records int) {
 
 // levels are the numbers that the engine knows better at the snapshot.
 type levels struct {
-	undelivered int
-	parked      int
-	routes      map[string]routeLevels
-	budgets     map[string]BudgetMetrics
+	parked  int
+	routes  map[string]routeLevels
+	budgets map[string]BudgetMetrics
 }
 
 // routeLevels are those of one route.
@@ -280,7 +279,7 @@ func (m *meter) snapshot(now time.Time, in levels) Metrics {
 		At: now, Routes: make(map[string]RouteMetrics), Budgets: make(map[string]BudgetMetrics),
 		Callbacks: CallbackMetrics{
 			Updates: m.updates.Load(), Coalesced: m.coalesced.Load(), Stops: m.stops.Load(),
-			StopFailures: m.stopFailures.Load(), Undelivered: in.undelivered,
+			StopFailures: m.stopFailures.Load(),
 		},
 		Store: StoreMetrics{
 			Pacing: m.pacing.puts.Load(), PacingRecords: m.pacing.records.Load(), Life: m.life.puts.Load(), LifeRecords: m.life.records.Load(),

@@ -270,7 +270,7 @@ func TestTotalIsTheSumOfTheRoutes(t *testing.T) {
 	finish(a, 2, 0, Outcome{Reason: ReasonSucceeded})
 	finish(b, 4, 0, Outcome{Reason: ReasonSucceeded})
 	s := m.snapshot(meterNow, levels{
-		undelivered: 3, parked: 4,
+		parked: 4,
 		routes: map[string]routeLevels{"a": {backlog: BacklogMetrics{Jobs: 2, Lag: time.Second}}, "b": {backlog: BacklogMetrics{Jobs: 5, Lag: time.Minute}},
 			"gone": {backlog: BacklogMetrics{Jobs: 9}}},
 	})
@@ -283,7 +283,6 @@ func TestTotalIsTheSumOfTheRoutes(t *testing.T) {
 	assert.Equal(t, BacklogMetrics{Jobs: 7, Lag: time.Minute}, s.Total.Backlog)
 	assert.Equal(t, BacklogMetrics{Jobs: 2, Lag: time.Second}, s.Routes["a"].Backlog)
 	assert.Equal(t, 10, s.Total.Failing)
-	assert.Equal(t, 3, s.Callbacks.Undelivered)
 	assert.Equal(t, 4, s.ParkedNotices)
 }
 

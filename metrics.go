@@ -68,7 +68,8 @@ type CallbackMetrics struct {
 	Stops        uint64 `json:"stops"`
 	StopFailures uint64 `json:"stop_failures"`
 	// Undelivered is how many outcomes OnStop has not yet taken. It returns to
-	// zero when each was taken.
+	// zero when each was taken. A job that ends while the metrics are read may be
+	// in here and in Unresolved, but never in neither.
 	Undelivered int `json:"undelivered"`
 }
 

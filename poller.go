@@ -283,7 +283,6 @@ func (p *Poller) Metrics() Metrics {
 	nodes := map[*Budget]bool{p.budget: true}
 	p.mu.Lock()
 	in.parked = p.early.len()
-	in.undelivered = p.undelivered
 	for _, rt := range p.order {
 		b := BacklogMetrics{Jobs: rt.waiting}
 		if _, l, _ := p.nextReady(rt); l != nil {
@@ -298,6 +297,9 @@ func (p *Poller) Metrics() Metrics {
 		b.walk(func(n *Budget) { in.budgets[n.Name()] = n.snapshot() })
 	}
 	m := p.meters.snapshot(now.Time(), in)
+	p.mu.Lock()
+	m.Callbacks.Undelivered = p.undelivered // last: a job that has just ended must not be in neither count
+	p.mu.Unlock()
 	m.At = toWall(now, p.line.shift())
 	return m
 }
