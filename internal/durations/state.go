@@ -46,17 +46,17 @@ func Of(data []byte, family, profile string) (bool, error) {
 // Import takes in what Export gave, in place of what is known of the profile.
 // The family is made of its profiles as they are when first known.
 func (t *Table) Import(data []byte) error {
-	_, err := t.take(data, func(row, row) bool { return true })
+	_, err := t.take(data, func(_, _ *row) bool { return true })
 	return err
 }
 
 // Update is Import of what is newer than what is known, and tells whether it was.
 func (t *Table) Update(data []byte) (newer bool, err error) {
-	return t.take(data, func(known, read row) bool { return read.last.After(known.last) })
+	return t.take(data, func(known, read *row) bool { return read.last.After(known.last) })
 }
 
 // take imports a profile that is not known, or is to be replaced.
-func (t *Table) take(data []byte, replace func(known, read row) bool) (bool, error) {
+func (t *Table) take(data []byte, replace func(known, read *row) bool) (bool, error) {
 	r, err := decode(data)
 	if err != nil {
 		return false, err
@@ -64,7 +64,7 @@ func (t *Table) take(data []byte, replace func(known, read row) bool) (bool, err
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.profiles.find(r.name)
-	if before != nil && !replace(*before, *r) {
+	if before != nil && !replace(before, r) {
 		return false, nil
 	}
 	family := t.families.use(name{family: r.name.family})
