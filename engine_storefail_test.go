@@ -81,8 +81,8 @@ func TestFlushThatFailedIsTriedAgain(t *testing.T) {
 	r := onStore(t, store, nil, func(_ *rig, c *jobpoll.Config) { c.Routes[0].Schedule = every(time.Hour) })
 	r.prov.Default("running")
 	r.watch("j")
+	store.set("Put", errStoreDown) // before the look, which is made at once
 	require.NoError(t, r.PollNow(key("j")))
-	store.set("Put", errStoreDown)
 	r.to(30 * time.Second)
 	_, data := storedRecord(t, store, key("j"))
 	require.Nil(t, data["polls"])
