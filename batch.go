@@ -13,11 +13,15 @@ import (
 // and none waits for others. Each job is still decided on its own. Outputs
 // (Fetcher) and look-ups (Reconciler) stay calls of their own.
 //
-// CheckBatch returns what it found for each job, by Job.ID. A job that it leaves
-// out is one that the provider does not know, as one with ErrorNoSuchJob, which
-// ends a job only by the rules of StopRules.MissingGrace. The error of a Result is
-// that job's own and holds nobody else; ids that nobody asked for are ignored.
-// Neither jobs nor the map may be used after it has returned.
+// CheckBatch is asked about two jobs or more; one that no other joins is looked at
+// by Check. It returns what it found for each job, by Job.ID. A job that it leaves
+// out is one that the provider does not know, as one with ErrorNoSuchJob. The error
+// of a Result is that job's own and holds nobody else. Ids that nobody asked for
+// are ignored. Neither jobs nor the map may be used after it has returned.
+//
+// Lists lag, end somewhere (after seven days, say), and show less than a look. So no
+// job is lost by a list alone: one that is left out, or has an error, is looked at
+// by Check until that goes well, and ever after if it happens a second time.
 //
 // An error of CheckBatch itself is one of the call, the map then means nothing:
 // it is a transient error for each of the jobs, whatever its kind, but for
@@ -55,15 +59,42 @@ const (
 
 // batches is what a route has for looks at many jobs in one call.
 type batches struct {
-	checker BatchChecker        // nil: there are none
-	size    int                 // at most
-	alone   map[handle]struct{} // jobs of calls that were refused
+	checker BatchChecker // nil: there are none
+	size    int          // at most
+	apart   map[handle]apart
+}
+
+// apart is what a route knows of a job that a list did not do well with.
+type apart struct {
+	alone  bool // its next look is one of its own
+	untold bool // as a list left it out, or told an error of it
+	before bool // likewise, and then a look of its own went well
+}
+
+// trouble tells that a job is to be looked at by itself: the list did not tell of
+// it, or else the call of many was refused.
+func (b *batches) trouble(h handle, untold bool) {
+	a := b.apart[h]
+	a.alone, a.untold = true, a.untold || untold
+	b.apart[h] = a
+}
+
+// found tells that a look of its own went well.
+func (b *batches) found(h handle) {
+	a, ok := b.apart[h]
+	switch {
+	case !ok, a.untold && a.before: // it stays with looks of its own
+	case a.untold, a.before:
+		b.apart[h] = apart{before: true}
+	default:
+		delete(b.apart, h)
+	}
 }
 
 func newBatches(c Checker) batches {
 	if b, ok := ability[BatchChecker](c); ok {
 		if n := min(b.MaxBatch(), mostInBatch); n > 1 {
-			return batches{checker: b, size: n, alone: map[handle]struct{}{}}
+			return batches{checker: b, size: n, apart: map[handle]apart{}}
 		}
 	}
 	return batches{size: 1}
@@ -74,20 +105,17 @@ func (b *batches) calls(looks int) int { return (looks + b.size - 1) / b.size }
 
 // takes reports whether the next call of a job, which is a look, may be a batch.
 func (b *batches) takes(h handle) bool {
-	if b.checker == nil {
-		return false
-	}
-	_, alone := b.alone[h]
-	return !alone
+	return b.checker != nil && !b.apart[h].alone
 }
 
-// fillBatch adds to the look c the further jobs that are due about now.
+// fillBatch adds to the look c the further jobs that are due about now. Without
+// any it stays a look at one job.
 func (p *Poller) fillBatch(c *lookCall, now Stamp) {
 	rt := c.route
-	c.batch = true
 	if rt.auth.state == authHeld { // one probe at a time
 		return
 	}
+	defer func() { c.batch = len(c.more) > 0 }()
 	for len(c.more)+1 < rt.batch.size {
 		h, l, queue := p.nextReady(rt)
 		if l == nil {
@@ -286,8 +314,8 @@ func (p *Poller) takeBatch(a *answered, now Stamp) {
 		}
 		rep, err, refused := a.result(i)
 		p.endCall(r)
-		if refused {
-			c.route.batch.alone[one.h] = struct{}{}
+		if refused || a.err == nil && err != nil {
+			c.route.batch.trouble(one.h, !refused)
 		}
 		if a.shut && err != nil {
 			p.cutOff(r, now)

@@ -32,11 +32,28 @@ func TestBatchesWhereTheBudgetIsShort(t *testing.T) {
 	r.atZero()
 }
 
-func TestRefusedCredentialsAreProbedByOneJobOfABatch(t *testing.T) {
-	good := false
-	r, b := batchRig(t, 20, func(b *polltest.Batch, _ *jobpoll.Config, _ *jobpoll.Route) {
+// guardedList refuses all calls until it is good, and counts the looks at one job.
+type guardedList struct {
+	*polltest.Batch
+	good   bool
+	probes int
+}
+
+func (g *guardedList) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
+	if g.good {
+		return g.Batch.Check(ctx, job)
+	}
+	g.probes++
+	return jobpoll.Report{}, &jobpoll.CheckError{Kind: jobpoll.ErrorAuth}
+}
+
+func TestRefusedCredentialsAreProbedByOneJob(t *testing.T) {
+	var g *guardedList
+	r, b := batchRig(t, 20, func(b *polltest.Batch, _ *jobpoll.Config, rt *jobpoll.Route) {
+		g = &guardedList{Batch: b}
+		rt.Checker = g
 		b.OnBatch = func(context.Context, []jobpoll.Job) error {
-			if good {
+			if g.good {
 				return nil
 			}
 			return &jobpoll.CheckError{Kind: jobpoll.ErrorAuth}
@@ -44,13 +61,10 @@ func TestRefusedCredentialsAreProbedByOneJobOfABatch(t *testing.T) {
 	})
 	batchWatch(r, `running; at 30s succeeded`, ids("j", 30)...)
 	r.to(200 * time.Second)
-	n := 0
-	for _, c := range b.Calls()[2:] { // the first two went out together
-		n += len(c.IDs)
-	}
-	assert.LessOrEqual(t, n, 4, "one probe a minute")
-	assert.GreaterOrEqual(t, n, 2)
-	good = true
+	assert.Len(t, b.Calls(), 2, "the first two went out together")
+	assert.LessOrEqual(t, g.probes, 4, "one probe a minute")
+	assert.GreaterOrEqual(t, g.probes, 2)
+	g.good = true
 	r.to(300 * time.Second)
 	assert.EqualValues(t, 30, r.Metrics().Total.Stops[jobpoll.ReasonSucceeded])
 	r.atZero()

@@ -299,12 +299,13 @@ func TestUrgentLooksTakeOthersAlong(t *testing.T) {
 	r.to(50 * time.Second)
 	require.NoError(t, r.PollNow(key("j001")))
 	r.Clock.Settle()
-	require.Equal(t, []int{1}, batchSizes(b), "the others are not due for long")
+	require.Equal(t, []float64{50}, r.looks("j001"))
+	require.Empty(t, b.Calls(), "the others are not due for long: it is looked at by itself")
 	r.to(92 * time.Second)
 	require.NoError(t, r.PollNow(key("j002")))
 	r.Clock.Settle()
-	require.Equal(t, []int{1, 3}, batchSizes(b))
-	require.Equal(t, "j002", b.Calls()[1].IDs[0])
+	require.Equal(t, []int{3}, batchSizes(b))
+	require.Equal(t, "j002", b.Calls()[0].IDs[0])
 }
 
 // What ends a job while it is looked at with others ends it alone.

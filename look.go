@@ -201,8 +201,8 @@ func (p *Poller) takeIn(a *answered, now Stamp, draw float64) bool {
 	case a.finding != nil:
 		p.answerLookup(r, a.finding, &a.rep, now, draw)
 	default:
-		if a.err == nil && len(c.route.batch.alone) > 0 {
-			delete(c.route.batch.alone, c.h)
+		if a.err == nil {
+			c.route.batch.found(c.h)
 		}
 		p.answer(r, c, &a.rep, a.err, now, draw)
 	}

@@ -219,7 +219,7 @@ func (p *Poller) dropRecord(r *record) {
 	p.retries.Remove(r.slot)
 	delete(p.heard, r.handle())
 	delete(p.estimates, r.handle())
-	delete(r.route.batch.alone, r.handle())
+	delete(r.route.batch.apart, r.handle())
 	p.jobs.remove(r)
 }
 

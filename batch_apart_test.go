@@ -1,0 +1,109 @@
+package jobpoll_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jobpoll/jobpoll"
+	"github.com/jobpoll/jobpoll/polltest"
+	"github.com/stretchr/testify/assert"
+)
+
+// shortList is a list that says of some jobs what it likes; looks are right.
+type shortList struct {
+	*polltest.Batch
+	say func(id string) (res jobpoll.Result, there bool)
+}
+
+func (l *shortList) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jobpoll.Result, error) {
+	all, err := l.Batch.CheckBatch(ctx, jobs)
+	for id := range all {
+		if res, there := l.say(id); !there {
+			delete(all, id)
+		} else if res.Err != nil {
+			all[id] = res
+		}
+	}
+	return all, err
+}
+
+func shortRig(t *testing.T, say func(r *rig, id string) (jobpoll.Result, bool)) (*rig, *polltest.Batch) {
+	t.Helper()
+	var list *shortList
+	r, b := batchRig(t, 10, func(b *polltest.Batch, _ *jobpoll.Config, rt *jobpoll.Route) {
+		list = &shortList{Batch: b}
+		rt.Checker = list
+		rt.Stop.MissingGrace, rt.Stop.MissingLooks = 30*time.Second, 3
+		rt.Stop.MaxErrors = 5
+	})
+	list.say = func(id string) (jobpoll.Result, bool) { return say(r, id) }
+	return r, b
+}
+
+// listedIDs counts in how many lists a job was asked for.
+func listedIDs(b *polltest.Batch, id string) (n int) {
+	for _, c := range b.Calls() {
+		for _, one := range c.IDs {
+			if one == id {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// A list that ends at seven days, shows nothing, or lags does not lose a job that
+// a look of its own finds.
+func TestNoJobIsLostByListsAlone(t *testing.T) {
+	t.Run("it is never in the list", func(t *testing.T) {
+		r, b := shortRig(t, func(_ *rig, id string) (jobpoll.Result, bool) { return jobpoll.Result{}, id != "old" })
+		batchWatch(r, `running; at 10m succeeded`, "old", "a", "b")
+		r.to(11 * time.Minute)
+		for _, id := range []string{"old", "a", "b"} {
+			r.ended(id, jobpoll.ReasonSucceeded)
+		}
+		assert.Equal(t, 2, listedIDs(b, "old"), "then it stays with looks of its own")
+		assert.Greater(t, listedIDs(b, "a"), 10)
+		r.atZero()
+	})
+	t.Run("the list lags", func(t *testing.T) {
+		r, b := shortRig(t, func(r *rig, id string) (jobpoll.Result, bool) {
+			return jobpoll.Result{}, id != "young" || r.Clock.Now().Sub(r.start) > 7*time.Second
+		})
+		batchWatch(r, `running; at 10m succeeded`, "young", "a")
+		r.to(11 * time.Minute)
+		r.ended("young", jobpoll.ReasonSucceeded)
+		r.ended("a", jobpoll.ReasonSucceeded)
+		assert.GreaterOrEqual(t, listedIDs(b, "young"), listedIDs(b, "a")-1, "it goes with the others again")
+		r.atZero()
+	})
+	t.Run("nobody knows it", func(t *testing.T) {
+		r, b := shortRig(t, func(*rig, string) (jobpoll.Result, bool) { return jobpoll.Result{}, true })
+		batchWatch(r, `404`, "gone")
+		batchWatch(r, `running; at 10m succeeded`, "a", "b")
+		r.to(11 * time.Minute)
+		r.ended("gone", jobpoll.ReasonLost)
+		assert.Equal(t, 1, listedIDs(b, "gone"))
+		r.atZero()
+	})
+}
+
+// What a list cannot tell of a job is asked by a look of its own, so that a list
+// with an odd item in it ends no job by MaxErrors.
+func TestAJobThatAListTellsAnErrorOfIsLookedAtByItself(t *testing.T) {
+	r, b := shortRig(t, func(_ *rig, id string) (jobpoll.Result, bool) {
+		if id == "odd" {
+			return jobpoll.Result{Err: errors.New("no word")}, true
+		}
+		return jobpoll.Result{}, true
+	})
+	batchWatch(r, `running; at 10m succeeded`, "odd", "a", "b")
+	r.to(11 * time.Minute)
+	for _, id := range []string{"odd", "a", "b"} {
+		r.ended(id, jobpoll.ReasonSucceeded)
+	}
+	assert.Equal(t, 2, listedIDs(b, "odd"))
+	r.atZero()
+}
