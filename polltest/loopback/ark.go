@@ -39,8 +39,8 @@ func (ark) Read(r *http.Request, body json.RawMessage) Call {
 	case r.URL.Path == arkTasks && r.Method == http.MethodPost:
 		call.Op, call.Model, call.Queue = OpSubmit, member(body, "model"), true
 	case r.URL.Path == arkTasks && r.Method == http.MethodGet:
-		call.Op = OpList
-		call.ID = r.URL.Query().Get("filter.task_ids")
+		call.Op, call.Only = OpList, r.URL.Query()["filter.task_ids"]
+		numberedPage(r.URL.Query(), &call, 20, 500)
 	case isTask && r.Method == http.MethodGet:
 		call.Op, call.ID = OpStatus, id
 	case isTask && r.Method == http.MethodDelete:
@@ -79,14 +79,11 @@ func (w ark) Write(r Reply) Answer {
 	case OpList:
 		items := []arkTask{}
 		for _, v := range r.Page {
-			if r.Call.ID != "" && r.Call.ID != v.ID {
-				continue
-			}
 			t := w.task(v)
 			t.Error, t.Reason = nil, t.Error
 			items = append(items, t)
 		}
-		return Answer{Status: http.StatusOK, Body: map[string]any{"items": items, "total": len(items)}}
+		return Answer{Status: http.StatusOK, Body: map[string]any{"items": items, "total": r.Total}}
 	}
 	return Answer{Status: http.StatusOK, Body: w.task(r.View)}
 }

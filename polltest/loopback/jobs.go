@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/jobpoll/jobpoll"
@@ -216,29 +215,4 @@ func (s *Server) accept(n int, call Call, script polltest.Script, body json.RawM
 		s.waiting = append(s.waiting, j)
 	}
 	return j
-}
-
-// page returns a page of the jobs, newest first, and the cursor of the next
-// one. A cursor is how many jobs are not newer than the page's first; below zero,
-// how many are.
-func (s *Server) page(cursor, base string) (views []View, next string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.settle()
-	now := s.elapsed()
-	from := len(s.order)
-	if n, err := strconv.Atoi(cursor); err == nil {
-		if n < 0 {
-			n += from
-		}
-		from = min(max(n, 0), from)
-	}
-	to := max(from-s.cfg.PageSize, 0)
-	for _, j := range slices.Backward(s.order[to:from]) {
-		views = append(views, s.view(j, j.state(now, s.ahead(j)), base))
-	}
-	if to > 0 {
-		next = strconv.Itoa(to)
-	}
-	return views, next
 }

@@ -159,8 +159,7 @@ func (x *exchange) answer() (a outcome, ok bool) {
 	case OpSubmit:
 		return x.submit()
 	case OpList:
-		page, next := x.page(x.call.Cursor, x.base())
-		return outcome{Answer: x.cfg.Wire.Write(Reply{Call: x.call, Page: page, Next: next, View: View{Base: x.base()}})}, true
+		return x.list()
 	}
 	j, problem := x.find()
 	if j == nil {
@@ -255,20 +254,28 @@ func (x *exchange) write(j *job, late bool) outcome {
 
 func (x *exchange) status(j *job) (outcome, bool) {
 	x.mu.Lock()
-	now := x.elapsed()
-	e, known := j.look(now, x.ahead(j))
-	shown := e
-	if e.Fails() {
-		shown = j.state(now, x.ahead(j))
-	}
-	v := x.view(j, shown, x.base())
+	e, v, known := x.look(j)
 	x.mu.Unlock()
-	if e.Fails() {
-		x.faulty()
-	}
 	if !known {
 		return outcome{Answer: x.problem(Problem{Kind: ProblemNoJob})}, true
 	}
+	return x.tell(e, Reply{Call: x.call, View: v})
+}
+
+// look plays a look at a job; mu is held. Not known: the script says so.
+func (x *exchange) look(j *job) (e polltest.Entry, v View, known bool) {
+	now, ahead := x.elapsed(), x.ahead(j)
+	e, known = j.look(now, ahead)
+	shown := e
+	if e.Fails() {
+		shown = j.state(now, ahead)
+		x.broken()
+	}
+	return e, x.view(j, shown, x.base()), known
+}
+
+// tell words what a look has met. Not ok: nobody waits for it.
+func (x *exchange) tell(e polltest.Entry, r Reply) (outcome, bool) {
 	if !x.sleep(x.ctx, e.Slow) {
 		return outcome{}, false
 	}
@@ -279,7 +286,7 @@ func (x *exchange) status(j *job) (outcome, bool) {
 	case e.Status != 0:
 		return outcome{Answer: x.problem(Problem{Kind: ProblemScripted, Status: e.Status, Message: e.Word, Wait: e.RetryAfter})}, true
 	}
-	a := x.cfg.Wire.Write(Reply{Call: x.call, View: v})
+	a := x.cfg.Wire.Write(r)
 	a.Header = x.waitHeaders(a.Header, e.RetryAfter)
 	return outcome{Answer: a, fault: e.Fault}, true
 }
@@ -288,6 +295,11 @@ func (x *exchange) status(j *job) (outcome, bool) {
 func (x *exchange) faulty() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.broken()
+}
+
+// broken is faulty where mu is held.
+func (x *exchange) broken() {
 	if !x.rec.Faulty {
 		x.rec.Faulty = true
 		x.records.stats.Faults++

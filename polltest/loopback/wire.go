@@ -67,7 +67,12 @@ type Call struct {
 	// not run by then, else canceled. Zero: never.
 	Deadline time.Duration
 	Logs     bool   // the answer should have logs
-	Cursor   string // of OpList, as Reply.Next told it
+	Cursor   string // of OpList, as Reply.Next told it; a number below zero: so many newer ones are passed over
+	// Only are the jobs that OpList asks for, by their ids: it looks at each, as
+	// OpStatus does. Nil: it asks for all, and is no look.
+	Only []string
+	// Limit is how many jobs OpList wants at most. Zero or less: Config.PageSize.
+	Limit int
 	// Body is that of a submission as JSON, where it is sent as a form; nil: it is
 	// JSON.
 	Body json.RawMessage
@@ -87,9 +92,10 @@ type Call struct {
 type Reply struct {
 	Call
 	View
-	Late bool   // OpCancel: the job had ended before, or runs and is not to be canceled
-	Page []View // newest first
-	Next string // cursor of the next page; empty: this is the last one
+	Late  bool   // OpCancel: the job had ended before, or runs and is not to be canceled
+	Page  []View // newest first
+	Next  string // cursor of the next page; empty: this is the last one
+	Total int    // jobs of all pages
 }
 
 // View is a job at an instant.
