@@ -112,6 +112,15 @@ func tryFamily(t *testing.T, name string, c *canned) {
 			sane(t, jobpoll.Report{}, err)
 		}
 	}
+	if list, ok := a.(jobpoll.BatchChecker); ok {
+		all, err := list.CheckBatch(ctx, []jobpoll.Job{job, {Route: "r", ID: "y"}})
+		sane(t, jobpoll.Report{}, err)
+		for id, got := range all {
+			require.Contains(t, []string{"x", "y"}, id)
+			sane(t, got.Report, got.Err)
+			require.Equal(t, got.Err == nil && got.Report.State == jobpoll.StateSucceeded, got.Report.Output != nil, "%s: %s", name, c.body)
+		}
+	}
 	if reconciler, ok := a.(jobpoll.Reconciler); ok {
 		found, err := reconciler.Lookup(ctx, jobpoll.Lost{Job: job})
 		sane(t, found.Report, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,8 +26,8 @@ const ArkRetention = 24 * time.Hour
 const arkTasks = "/api/v3/contents/generations/tasks"
 
 // Ark is the adapter for the generations of Ark, of Volcengine and of BytePlus
-// (Seedance). It is a jobpoll.Checker, Canceler, Refresher and Reconciler, and safe
-// for concurrent use.
+// (Seedance). It is a jobpoll.Checker, BatchChecker, Canceler, Refresher and
+// Reconciler, and safe for concurrent use.
 //
 // A Job needs the id of the task and no Ref. The Output is the object "content",
 // where it has a video or a file; its URLs live for ArkRetention. A failure whose
@@ -43,10 +44,11 @@ const arkTasks = "/api/v3/contents/generations/tasks"
 type Ark struct{ c *Client }
 
 var (
-	_ jobpoll.Checker    = (*Ark)(nil)
-	_ jobpoll.Canceler   = (*Ark)(nil)
-	_ jobpoll.Refresher  = (*Ark)(nil)
-	_ jobpoll.Reconciler = (*Ark)(nil)
+	_ jobpoll.Checker      = (*Ark)(nil)
+	_ jobpoll.BatchChecker = (*Ark)(nil)
+	_ jobpoll.Canceler     = (*Ark)(nil)
+	_ jobpoll.Refresher    = (*Ark)(nil)
+	_ jobpoll.Reconciler   = (*Ark)(nil)
 )
 
 // arkWords are all words of a task's status.
@@ -136,6 +138,33 @@ func arkFailure(code, text string) jobpoll.Failure {
 // Check asks about one task.
 func (p *Ark) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
 	return p.c.look(ctx, Request{URL: arkTasks + "/" + url.PathEscape(job.ID)}, &arkTask{})
+}
+
+// MaxBatch is 50: as many tasks as CheckBatch takes.
+func (p *Ark) MaxBatch() int { return mostListed }
+
+// CheckBatch asks about up to 50 tasks in one call, of the account's list, which
+// tells of the last seven days. What it does not tell of is not in the results: an
+// older task for instance, about which Check has to be asked, as the engine does.
+// More jobs are an error of kind ErrorInvalid.
+func (p *Ark) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jobpoll.Result, error) {
+	ids, err := idsOf(jobs)
+	if len(ids) == 0 {
+		return nil, err
+	}
+	var list struct {
+		Items jobList `json:"items"`
+	}
+	ans, err := p.c.Do(ctx, Request{URL: arkTasks, Query: url.Values{
+		"filter.task_ids": ids, "page_num": {"1"}, "page_size": {strconv.Itoa(mostListed)},
+	}}, &list)
+	if err := forgive(err, list.Items != nil); err != nil {
+		return nil, err
+	}
+	if list.Items == nil {
+		return nil, ans.Errorf(jobpoll.ErrorTransient, "an answer without a list")
+	}
+	return list.Items.results(&ans, ids, func() receipt { return &arkTask{} }), nil
 }
 
 // Cancel asks Ark to cancel a task, which it does while that is queued. The same

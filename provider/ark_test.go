@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/jobpoll/jobpoll"
 	"github.com/jobpoll/jobpoll/polltest"
@@ -27,6 +28,9 @@ func init() {
 			Failed: answers(200, `{"id":"{id}","status":"failed","error":{"code":"X","message":"went away"}}`,
 				jobpoll.Report{RawStatus: "failed", Failure: &jobpoll.Failure{Code: "X", Message: "went away"}}),
 			Canceled: &canceled, Expired: &expired, Filtered: &filtered, NoOutput: &nothing, Cancel: &taken,
+			Batch: func(parts []string) polltest.Answer {
+				return answers(200, `{"items":[`+strings.Join(parts, ",")+`]}`, jobpoll.Report{})
+			},
 		},
 	}
 }

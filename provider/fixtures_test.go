@@ -35,13 +35,21 @@ const fixtureKey = "fixture-key-0123456789"
 type fixture struct {
 	name, call string
 	job        jobpoll.Job
+	batch      []jobpoll.Job
 	done       jobpoll.Report
 	order      Order
 	exchanges  []exchange
 	report     json.RawMessage
 	wantJob    json.RawMessage
 	finding    json.RawMessage
+	results    map[string]wantResult
 	fault      *wantError
+}
+
+// wantResult is what a batch must say of one job.
+type wantResult struct {
+	Report json.RawMessage `json:"report"`
+	Error  *wantError      `json:"error"`
 }
 
 type exchange struct {
@@ -91,6 +99,8 @@ func readFixture(t testing.TB, file, base string) *fixture {
 			f.wantJob = json.RawMessage(text)
 		case "finding":
 			f.finding = json.RawMessage(text)
+		case "results":
+			fixtureJSON(t, file, text, &f.results)
 		case "error":
 			f.fault = &wantError{}
 			fixtureJSON(t, file, text, f.fault)
@@ -109,6 +119,8 @@ func readFixture(t testing.TB, file, base string) *fixture {
 			f.call = rest
 		case "watched:":
 			fixtureJSON(t, file, rest, &f.job)
+		case "batch:":
+			fixtureJSON(t, file, rest, &f.batch)
 		case "done:":
 			fixtureJSON(t, file, rest, &f.done)
 		case "order:":
@@ -257,6 +269,12 @@ func (f *fixture) play(t *testing.T, a adapter) {
 		rep, err = a.Check(ctx, f.job)
 	case "fetch":
 		rep, err = a.(jobpoll.Fetcher).Fetch(ctx, f.job, f.done)
+	case "batch":
+		var all map[string]jobpoll.Result
+		all, err = a.(jobpoll.BatchChecker).CheckBatch(ctx, f.batch)
+		if err == nil {
+			f.compare(t, all)
+		}
 	case "cancel":
 		err = a.(jobpoll.Canceler).Cancel(ctx, f.job)
 	case "submit":
@@ -279,11 +297,26 @@ func (f *fixture) play(t *testing.T, a adapter) {
 		if f.report != nil {
 			requireSameJSON(t, f.report, rep)
 		} else {
-			require.Contains(t, []string{"cancel", "lookup"}, f.call, "it expects nothing")
+			require.Contains(t, []string{"cancel", "lookup", "batch"}, f.call, "it expects nothing")
 		}
 		return
 	}
 	f.fault.require(t, err)
+}
+
+// compare compares the results of a batch.
+func (f *fixture) compare(t *testing.T, all map[string]jobpoll.Result) {
+	require.NotNil(t, f.results)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(f.results)), slices.Collect(maps.Keys(all)))
+	for id, want := range f.results {
+		got := all[id]
+		if want.Error != nil {
+			want.Error.require(t, got.Err)
+			continue
+		}
+		require.NoError(t, got.Err, id)
+		requireSameJSON(t, want.Report, got.Report)
+	}
 }
 
 func requireSameJSON(t *testing.T, want json.RawMessage, got any) {

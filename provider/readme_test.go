@@ -105,8 +105,8 @@ func tick(yes bool) string {
 // providerTable makes the table of README.md from the adapters and their fixtures.
 func providerTable(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString("| provider | adapter | pending is told as | progress | place in the queue | a filter is told | result | cancel | look-up | webhook | published pace |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| provider | adapter | pending is told as | progress | place in the queue | a filter is told | result | cancel | look-up | many in one call | webhook | published pace |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	names := append(slices.Clone(adapterNames), "runway", "luma", "openai", "kling", "minimax", "veo", "vertex", "dashscope", "ark", "wavespeed", "xai", "stability", "azure-lro", "google-lro")
 	require.ElementsMatch(t, everyAdapter(), names, "an adapter is not listed")
 	for _, name := range names {
@@ -114,6 +114,11 @@ func providerTable(t *testing.T) string {
 		a := newAdapterFor(t, name, Config{BaseURL: "https://api.example", Credentials: Secret(kitKey)})
 		_, cancels := a.(jobpoll.Canceler)
 		_, looksUp := a.(jobpoll.Reconciler)
+		list, lists := a.(jobpoll.BatchChecker)
+		batch := tick(lists)
+		if lists {
+			batch = fmt.Sprintf("up to %d", list.MaxBatch())
+		}
 		result := "with the look"
 		if _, fetches := a.(jobpoll.Fetcher); fetches {
 			result = "a second call"
@@ -123,8 +128,8 @@ func providerTable(t *testing.T) string {
 		if pace == "" {
 			pace = "–"
 		}
-		fmt.Fprintf(&b, "| %s | `provider.%s` | %s | %s | %s | %s | %s | %s | %s |\n",
-			l.title, l.constructor, states, rest, result, tick(cancels), tick(looksUp), tick(noticeParsers()[name] != nil), pace)
+		fmt.Fprintf(&b, "| %s | `provider.%s` | %s | %s | %s | %s | %s | %s | %s | %s |\n",
+			l.title, l.constructor, states, rest, result, tick(cancels), tick(looksUp), batch, tick(noticeParsers()[name] != nil), pace)
 	}
 	return b.String()
 }

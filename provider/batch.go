@@ -1,0 +1,60 @@
+package provider
+
+import (
+	"encoding/json"
+
+	"github.com/jobpoll/jobpoll"
+)
+
+// What the adapters that are a jobpoll.BatchChecker have in common.
+
+// mostListed is how many ids go into the query of one list, as most
+// proxies take a URL of no more than 8 KiB.
+const mostListed = 50
+
+// idsOf are the ids that a list is asked for. A job without one is not asked for.
+func idsOf(jobs []jobpoll.Job) ([]string, error) {
+	if len(jobs) > mostListed {
+		return nil, invalid("CheckBatch of %d jobs: at most %d go into one call, which is MaxBatch", len(jobs), mostListed)
+	}
+	var ids []string
+	for _, job := range jobs {
+		if job.ID != "" {
+			ids = append(ids, job.ID)
+		}
+	}
+	return ids, nil
+}
+
+// jobList is the part of an answer that tells of many jobs. Each is decoded by
+// itself, so that an odd one harms no other.
+type jobList []json.RawMessage
+
+// results reads what the list tells of those jobs that were asked for; empty makes
+// the struct of one. Jobs that are not in it are not in the results either: that
+// the provider does not know them, that it lists them no more or that the page was
+// too short is for a look of their own to tell.
+func (l jobList) results(ans *Answer, asked []string, empty func() receipt) map[string]jobpoll.Result {
+	all := make(map[string]jobpoll.Result, len(asked))
+	wanted := make(map[string]bool, len(asked))
+	for _, id := range asked {
+		wanted[id] = true
+	}
+	for _, raw := range l {
+		v := empty()
+		err := json.Unmarshal(raw, v)
+		id := v.id()
+		if !wanted[id] {
+			continue
+		}
+		wanted[id] = false // what a page tells first is the newest
+		one := *ans
+		one.Body = raw // as the evidence of an error
+		if err != nil {
+			err = one.Errorf(jobpoll.ErrorTransient, "a part of the list: %w", err)
+		}
+		rep, err := told(&one, err, v)
+		all[id] = jobpoll.Result{Report: rep, Err: err}
+	}
+	return all
+}
