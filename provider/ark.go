@@ -148,7 +148,7 @@ func (p *Ark) MaxBatch() int { return mostListed }
 // older task for instance, about which Check has to be asked, as the engine does.
 // More jobs are an error of kind ErrorInvalid.
 func (p *Ark) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jobpoll.Result, error) {
-	ids, err := idsOf(jobs)
+	ids, err := idsOf(jobs, anyJob)
 	if len(ids) == 0 {
 		return nil, err
 	}

@@ -12,14 +12,15 @@ import (
 // proxies take a URL of no more than 8 KiB.
 const mostListed = 50
 
-// idsOf are the ids that a list is asked for. A job without one is not asked for.
-func idsOf(jobs []jobpoll.Job) ([]string, error) {
+// idsOf are the ids of the jobs that a list is asked for: those that may be in it,
+// and have one.
+func idsOf(jobs []jobpoll.Job, listed func(jobpoll.Job) bool) ([]string, error) {
 	if len(jobs) > mostListed {
 		return nil, invalid("CheckBatch of %d jobs: at most %d go into one call, which is MaxBatch", len(jobs), mostListed)
 	}
 	var ids []string
 	for _, job := range jobs {
-		if job.ID != "" {
+		if job.ID != "" && listed(job) {
 			ids = append(ids, job.ID)
 		}
 	}
@@ -58,3 +59,6 @@ func (l jobList) results(ans *Answer, asked []string, empty func() receipt) map[
 	}
 	return all
 }
+
+// anyJob is idsOf's where the list has all.
+func anyJob(jobpoll.Job) bool { return true }

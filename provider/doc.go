@@ -8,11 +8,12 @@
 //	Luma         NewLuma       Checker, Refresher, Reconciler
 //	OpenAI       NewOpenAI     Checker, Refresher, Reconciler: the shape, at gateways
 //	Kling        NewKling      Checker, Refresher, Reconciler
+//	             NewKling3     Checker, BatchChecker, Refresher, Reconciler
 //	MiniMax      NewMiniMax    Checker, Fetcher, Refresher
 //	Veo          NewGeminiVeo  Checker, Refresher
 //	             NewVertexVeo  Checker, Refresher
 //	DashScope    NewDashScope  Checker, Canceler, Refresher
-//	Ark          NewArk        Checker, Canceler, Refresher, Reconciler
+//	Ark          NewArk        Checker, BatchChecker, Canceler, Refresher, Reconciler
 //	WaveSpeed    NewWaveSpeed  Checker, Refresher
 //	xAI          NewXAI        Checker, Refresher
 //	Stability    NewStability  Checker, Refresher; no Submit

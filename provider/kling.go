@@ -22,9 +22,14 @@ const KlingRetention = 30 * 24 * time.Hour
 // Kling's first API for videos of a text.
 const KlingTextToVideo = "/v1/videos/text2video"
 
+const (
+	klingFirst     = "/v1/"   // begins the paths of the first API
+	klingTasksPath = "/tasks" // the list of the 3.x API
+)
+
 // Kling is the adapter for Kling's tasks, of both generations of its API. It is a
 // jobpoll.Checker, Refresher and Reconciler, and safe for concurrent use; there is
-// no cancellation.
+// no cancellation. Kling3 looks at many tasks of the 3.x API in one call.
 //
 // Job.Ref says where a task is asked for. A path ("/v1/videos/text2video") is an
 // endpoint of the first API, below which its tasks are found and nowhere else;
@@ -244,7 +249,7 @@ func (p *Kling) request(job jobpoll.Job, of, id string) Request {
 	if strings.HasPrefix(job.Ref, "/") {
 		return Request{URL: p.c.path(job.Ref) + "/" + url.PathEscape(id)}
 	}
-	return Request{URL: "/tasks", Query: url.Values{of: {id}}}
+	return Request{URL: klingTasksPath, Query: url.Values{of: {id}}}
 }
 
 // Check asks about one task.
@@ -266,7 +271,7 @@ func (p *Kling) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Repor
 		return jobpoll.Job{}, jobpoll.Report{}, err
 	}
 	at := either(o.Path, KlingTextToVideo)
-	first := strings.HasPrefix(at, "/v1/")
+	first := strings.HasPrefix(at, klingFirst)
 	values := map[string]string{}
 	if first {
 		values = map[string]string{"model_name": o.Model, "callback_url": o.Webhook}

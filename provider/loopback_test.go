@@ -82,11 +82,7 @@ func newWireRig(t *testing.T, name, script string, change ...func(*loopback.Conf
 	}
 	g.server = loopback.Start(cfg)
 	t.Cleanup(g.server.Close)
-	adapterName := name
-	if name == "kling3" {
-		adapterName = "kling"
-	}
-	g.adapter = newAdapterFor(t, adapterName, Config{BaseURL: g.server.URL() + p.base, Credentials: Secret(kitKey), Clock: g.clock})
+	g.adapter = newAdapterFor(t, name, Config{BaseURL: g.server.URL() + p.base, Credentials: Secret(kitKey), Clock: g.clock})
 	g.harness = polltest.Start(t, jobpoll.Config{
 		Clock: g.clock, Callbacks: g.seen.Callbacks(), Routes: []jobpoll.Route{{Name: name, Checker: g.adapter}},
 	})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,9 @@ import (
 
 // holder finds the object that has the word as a value.
 func holder(v any, word string) map[string]any {
+	if list, ok := v.([]any); ok && len(list) > 0 {
+		return holder(list[0], word)
+	}
 	object, ok := v.(map[string]any)
 	if !ok {
 		return nil
@@ -41,13 +45,16 @@ func TestAFieldBesideTheWordLosesNoLook(t *testing.T) {
 			continue // it has none
 		}
 		var pending, done any
-		require.NoError(t, json.Unmarshal([]byte(f.stated.Pending.Body), &pending))
+		require.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(f.stated.Pending.Body, "{id}", "x")), &pending))
 		require.NoError(t, json.Unmarshal([]byte(f.body), &done))
 		at, other := holder(pending, word), holder(done, f.stated.Succeeded.Want.RawStatus)
 		require.NotNil(t, at, name)
 		require.NotNil(t, other, name)
 		for _, field := range slices.Sorted(maps.Keys(other)) {
 			if at[field] == word || field == "base_resp" { // base_resp has the code of the envelope
+				continue
+			}
+			if name == "kling3" && field == "id" { // it says whose part of the list it is
 				continue
 			}
 			before, had := at[field]

@@ -25,6 +25,7 @@ var kinds = map[string]kind{
 	"luma":       {wire: loopback.Luma, adapter: made(provider.NewLuma)},
 	"openai":     {wire: loopback.OpenAI, adapter: made(provider.NewOpenAI)},
 	"kling":      {wire: loopback.Kling, adapter: made(provider.NewKling)},
+	"kling3":     {wire: loopback.Kling, path: "/text-to-video/kling-3.0", adapter: made(provider.NewKling3)},
 	"minimax":    {wire: loopback.MiniMax, adapter: made(provider.NewMiniMax)},
 	"veo":        {wire: loopback.Veo, base: "/v1beta", adapter: made(provider.NewGeminiVeo)},
 	"vertex":     {wire: loopback.VertexVeo, base: "/v1", adapter: made(provider.NewVertexVeo)},

@@ -12,8 +12,8 @@ import (
 // Kling is the wire of both generations of Kling's API: an envelope with a code
 // around all. A task of the first one ("/v1/videos/text2video") is asked for below
 // the path it was submitted to; one of the 3.x API, which has the model in the path
-// ("/text-to-video/kling-3.0"), by GET /tasks?task_ids=. There is no call to cancel;
-// a canceled or expired job is failed. External ids find nothing.
+// ("/text-to-video/kling-3.0"), by GET /tasks?task_ids=, with others or alone. There is
+// no call to cancel; a canceled or expired job is failed. External ids find nothing.
 //
 // Sources: copies of Kling's documents and two clients. Not verified: the shape of
 // the answer to a 3.x look, here a list.
@@ -32,14 +32,14 @@ func (kling) Read(r *http.Request, _ json.RawMessage) Call {
 	call := Call{Credential: bearer(r, "Bearer")}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	first := len(parts) >= 3 && parts[0] == "v1" && (parts[1] == "videos" || parts[1] == "images")
-	ids := r.URL.Query().Get("task_ids")
 	switch {
 	case r.Method == http.MethodPost && (first && len(parts) == 3 || len(parts) == 2 && parts[0] != "v1"):
 		call.Op, call.Model = OpSubmit, r.URL.Path
 	case r.Method == http.MethodGet && first && len(parts) == 4:
 		call.Op, call.Model, call.ID = OpStatus, "/"+strings.Join(parts[:3], "/"), parts[3]
-	case r.Method == http.MethodGet && r.URL.Path == "/tasks" && ids != "":
-		call.Op, call.ID = OpStatus, ids
+	case r.Method == http.MethodGet && r.URL.Path == "/tasks":
+		call.Op, call.Only = OpList, strings.Split(r.URL.Query().Get("task_ids"), ",")
+		call.Limit = len(call.Only)
 	}
 	return call
 }
@@ -85,14 +85,20 @@ func (w kling) Write(r Reply) Answer {
 		of = r.Call.Model
 	}
 	switch {
+	case r.Op == OpList:
+		tasks := []kling3Task{}
+		for _, v := range r.Page {
+			if !strings.HasPrefix(v.Model, "/v1/") { // the first API's are not in it
+				tasks = append(tasks, w.third(v))
+			}
+		}
+		e.Data = tasks
 	case of != r.Call.Model && r.Call.Model != "": // another endpoint knows it not
 		return w.Error(Problem{Kind: ProblemNoJob})
 	case strings.HasPrefix(of, "/v1/"):
 		e.Data = w.first(r.View)
-	case r.Op == OpSubmit:
-		e.Data = w.third(r.View)
 	default:
-		e.Data = []kling3Task{w.third(r.View)}
+		e.Data = w.third(r.View)
 	}
 	return Answer{Status: http.StatusOK, Body: e}
 }

@@ -3,6 +3,7 @@ package loopback
 import (
 	"net"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -37,7 +38,8 @@ type Request struct {
 	Method     string
 	Path       string // without the query
 	Host       string
-	ID         string // of the job: in the path, or made by the submission
+	ID         string   // of the job: in the path, or made by the submission
+	Only       []string // as in Call: the jobs that a list looks at
 	Credential Seen
 	Status     int  // of the answer; zero: none, or none yet
 	Limited    bool // refused by a rate limit
@@ -111,13 +113,19 @@ func (s *Server) Requests() []Request {
 	return s.filter(func(*Request) bool { return true })
 }
 
-// Looks returns when the status of the job was asked for, refused calls
-// included, as far as Requests goes back.
-func (s *Server) Looks(id string) []time.Time { return s.instants(OpStatus, id) }
+// Looks returns when the status of the job was asked for, by itself or with others,
+// refused calls included, as far as Requests goes back.
+func (s *Server) Looks(id string) []time.Time {
+	return s.instants(func(r *Request) bool {
+		return r.Op == OpStatus && r.ID == id || r.Op == OpList && slices.Contains(r.Only, id)
+	})
+}
 
 // Cancels returns when the cancellation of the job was asked for, as far as
 // Requests goes back.
-func (s *Server) Cancels(id string) []time.Time { return s.instants(OpCancel, id) }
+func (s *Server) Cancels(id string) []time.Time {
+	return s.instants(func(r *Request) bool { return r.Op == OpCancel && r.ID == id })
+}
 
 // Jobs returns the ids of all jobs in the order of submission, or Add.
 func (s *Server) Jobs() []string {
@@ -142,9 +150,9 @@ func (s *Server) filter(keep func(*Request) bool) []Request {
 	return kept
 }
 
-func (s *Server) instants(op Op, id string) []time.Time {
+func (s *Server) instants(of func(*Request) bool) []time.Time {
 	var at []time.Time
-	for _, r := range s.filter(func(r *Request) bool { return r.Op == op && r.ID == id }) {
+	for _, r := range s.filter(of) {
 		at = append(at, r.At)
 	}
 	return at

@@ -94,7 +94,7 @@ func (s *Server) record(r *http.Request, call Call) (*Request, int) {
 		seen = SeenWrong
 	}
 	rec := s.records.add(Request{
-		At: s.clock.Now(), Op: call.Op, Method: r.Method, Path: r.URL.Path, Host: r.Host, ID: call.ID, Credential: seen,
+		At: s.clock.Now(), Op: call.Op, Method: r.Method, Path: r.URL.Path, Host: r.Host, ID: call.ID, Only: call.Only, Credential: seen,
 	})
 	return rec, rec.N
 }
