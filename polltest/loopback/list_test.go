@@ -1,0 +1,106 @@
+package loopback_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/jobpoll/jobpoll/polltest"
+	"github.com/jobpoll/jobpoll/polltest/loopback"
+)
+
+// arkList asks Ark's wire for a list, and gives the ids in it.
+func arkList(t *testing.T, c *http.Client, server *loopback.Server, query string) (ids []string, total int, body string) {
+	t.Helper()
+	resp, body := do(t, c, "GET", server.URL()+"/api/v3/contents/generations/tasks?"+query, "")
+	require.Equal(t, http.StatusOK, resp.StatusCode, body)
+	for _, item := range field(t, body, "items").([]any) {
+		ids = append(ids, item.(map[string]any)["id"].(string))
+	}
+	return ids, int(field(t, body, "total").(float64)), body
+}
+
+func TestAListHasPages(t *testing.T) {
+	clock := polltest.NewClock(time.Time{})
+	server := started(t, loopback.Config{Wire: loopback.Ark(), Clock: clock})
+	c := client(t)
+	for i := range 25 {
+		server.Add(fmt.Sprintf("t%02d", i), `running`)
+		clock.Advance(time.Second)
+	}
+	for query, want := range map[string]struct{ first, last, n int }{
+		"":                                         {24, 5, 20},
+		"page_num=2":                               {4, 0, 5},
+		"page_num=2&page_size=10":                  {14, 5, 10},
+		"page_num=3&page_size=10":                  {4, 0, 5},
+		"page_num=4&page_size=10":                  {0, 0, 0},
+		"page_num=-1&page_size=-1":                 {24, 5, 20},
+		"page_num=x&page_size=9999":                {24, 0, 25},
+		"page_num=9223372036854775807":             {0, 0, 0},
+		"page_num=9223372036854775807&page_size=1": {0, 0, 0},
+	} {
+		ids, total, _ := arkList(t, c, server, query)
+		require.Equal(t, 25, total, query)
+		require.Len(t, ids, want.n, query)
+		if want.n > 0 {
+			require.Equal(t, fmt.Sprintf("t%02d", want.first), ids[0], query)
+			require.Equal(t, fmt.Sprintf("t%02d", want.last), ids[want.n-1], query)
+		}
+	}
+}
+
+func TestAListOfSomeJobsIsALookAtEach(t *testing.T) {
+	clock := polltest.NewClock(time.Time{})
+	server := started(t, loopback.Config{Wire: loopback.Ark(), Clock: clock})
+	c := client(t)
+	server.Add("a", `queued; at 0s running once`)
+	server.Add("b", `running; at 0s 404 once`)
+	server.Add("c", `running`)
+	const both = "filter.task_ids=a&filter.task_ids=b&filter.task_ids=none&filter.task_ids=a"
+	ids, total, body := arkList(t, c, server, both)
+	assert.Equal(t, []string{"a"}, ids, "b is not known yet, none never")
+	assert.Equal(t, 1, total)
+	assert.Contains(t, body, `"running"`)
+	ids, total, body = arkList(t, c, server, both)
+	assert.ElementsMatch(t, []string{"a", "b"}, ids)
+	assert.Equal(t, 2, total)
+	assert.Contains(t, body, `"queued"`, "the look before has used up the first entry")
+	ids, total, _ = arkList(t, c, server, both+"&page_size=1&page_num=2")
+	assert.Len(t, ids, 1)
+	assert.Equal(t, 2, total)
+
+	assert.Len(t, server.Looks("a"), 3)
+	assert.Len(t, server.Looks("b"), 3)
+	assert.Empty(t, server.Looks("c"))
+	assert.Equal(t, 3, server.Stats().Lists)
+	assert.Equal(t, 1, server.Stats().Faults)
+}
+
+// An answer has one status for all.
+func TestAListMeetsWhatIsAmissWithOneOfItsJobs(t *testing.T) {
+	clock := polltest.NewClock(time.Time{})
+	server := started(t, loopback.Config{Wire: loopback.Ark(), Clock: clock})
+	c := client(t)
+	server.Add("fine", `running`)
+	server.Add("limited", `running; at 0s 429 retry-after 7s once`)
+	server.Add("page", `running; at 0s broken html once`)
+	server.Add("odd", `running retry-after 9s; at 0s error "odd" once`)
+	at := server.URL() + "/api/v3/contents/generations/tasks?filter.task_ids=fine&filter.task_ids="
+	for id, status := range map[string]int{"limited": 429, "page": 502, "odd": 500} {
+		resp, _ := do(t, c, "GET", at+id, "")
+		require.Equal(t, status, resp.StatusCode, id)
+		if id == "limited" {
+			require.Equal(t, "7", resp.Header.Get("Retry-After"))
+		}
+		resp, body := do(t, c, "GET", at+id, "")
+		require.Equal(t, http.StatusOK, resp.StatusCode, id)
+		require.Len(t, field(t, body, "items"), 2)
+		if id == "odd" {
+			require.Equal(t, "9", resp.Header.Get("Retry-After"), "the longest wait of a part is that of the answer")
+		}
+	}
+}
