@@ -15,7 +15,7 @@ func everyWire() []loopback.Wire {
 	return []loopback.Wire{
 		loopback.Fal(), loopback.Replicate(), loopback.Atlas(), loopback.Runway(), loopback.Luma(), loopback.OpenAI(), loopback.Kling(),
 		loopback.MiniMax(), loopback.Veo(), loopback.VertexVeo(), loopback.GoogleLRO(), loopback.DashScope(), loopback.Ark(),
-		loopback.WaveSpeed(), loopback.XAI(), loopback.Stability(), loopback.AzureLRO(),
+		loopback.WaveSpeed(), loopback.XAI(), loopback.Stability(), loopback.AzureLRO(), loopback.MiniMaxV2(),
 	}
 }
 
@@ -32,6 +32,7 @@ func FuzzWiresAnswerAnyRequest(f *testing.F) {
 		"/api/v1/services/aigc/x", "/api/v1/tasks/job", "/api/v1/tasks/job/cancel", "/api/v3/contents/generations/tasks",
 		"/api/v3/contents/generations/tasks/job", "/api/v3/m", "/api/v3/predictions/job/result", "/v1/videos/generations",
 		"/v2beta/image-to-video", "/v2beta/image-to-video/result/job", "/operations/job",
+		"/v2/video_generation", "/v2/video_generation/job", "/v2/query/video_generation", "/v2/query/video_generation/job",
 	} {
 		for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
 			f.Add(method, path, "cursor=-9&logs=1&task_id=job&file_id=205job&task_ids=job&offset=-3&after=x&api-version=1", "Bearer x", "-5s", `{"input":{"a":[]},"version":1}`)

@@ -47,6 +47,7 @@ func TestWiresAnswerAsTheProvidersDo(t *testing.T) {
 	falGet := func(after time.Duration, path string) request {
 		return request{after: after, method: "GET", path: "/fal-ai/kling/requests/" + falID + path, header: falKey}
 	}
+	miniMaxSubmit := request{method: "POST", path: "/v2/video_generation", body: `{"model":"m"}`, header: as(key)}
 	falSubmit := request{method: "POST", path: "/fal-ai/kling/v2/image-to-video", body: `{"prompt":"a"}`, header: falKey}
 	replicateSubmit := request{method: "POST", path: "/v1/predictions", body: `{"version":"v1","input":{"prompt":"a"}}`, header: as(key)}
 	atlasSubmit := request{method: "POST", path: "/api/v1/model/generateVideo", body: `{"model":"m/v","prompt":"a"}`, header: as(key)}
@@ -130,6 +131,15 @@ func TestWiresAnswerAsTheProvidersDo(t *testing.T) {
 			{method: "GET", path: "/api/v2/model/prediction/x", header: as(key)},
 			{method: "GET", path: "/api/v1/model/prediction/x", header: as("Bearer wrong")},
 			atlasSubmit, atlasSubmit,
+		}},
+		{name: "minimax2_cancel", cfg: loopback.Config{Wire: loopback.MiniMaxV2()}, script: life, requests: []request{
+			miniMaxSubmit, miniMaxSubmit, miniMaxSubmit,
+			submitted("DELETE", "/v2/video_generation/", loopback.MiniMaxV2().ID(1))(0),
+			submitted("GET", "/v2/query/video_generation/", loopback.MiniMaxV2().ID(1))(0),
+			submitted("DELETE", "/v2/video_generation/", loopback.MiniMaxV2().ID(2))(9 * time.Second),
+			submitted("DELETE", "/v2/video_generation/", loopback.MiniMaxV2().ID(3))(time.Minute),
+			submitted("GET", "/v2/query/video_generation/", loopback.MiniMaxV2().ID(3))(0),
+			submitted("GET", "/v2/query/video_generation", "")(0),
 		}},
 	}
 	for _, tt := range tests {

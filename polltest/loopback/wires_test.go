@@ -26,6 +26,7 @@ func TestEachWireTellsAJobsLife(t *testing.T) {
 		{"kling", "/v1/videos/text2video", "/v1/videos/text2video/ID", loopback.Kling()},
 		{"kling3", "/text-to-video/kling-3.0", "/tasks?task_ids=ID", loopback.Kling()},
 		{"minimax", "/v1/video_generation", "/v1/query/video_generation?task_id=ID", loopback.MiniMax()},
+		{"minimax2", "/v2/video_generation", "/v2/query/video_generation/ID", loopback.MiniMaxV2()},
 		{"veo", "/v1beta/models/veo-x:predictLongRunning", "/v1beta/models/veo-x/operations/ID", loopback.Veo()},
 		{"google-lro", "/v1/projects/p/videos:generate", "/v1/projects/p/operations/ID", loopback.GoogleLRO()},
 		{"dashscope", "/api/v1/services/aigc/video-generation/video-synthesis", "/api/v1/tasks/ID", loopback.DashScope()},
