@@ -10,6 +10,7 @@
 //	Kling        NewKling      Checker, Refresher, Reconciler
 //	             NewKling3     Checker, BatchChecker, Refresher, Reconciler
 //	MiniMax      NewMiniMax    Checker, Fetcher, Refresher
+//	             NewMiniMaxV2  Checker, Refresher, Reconciler: its second API
 //	Veo          NewGeminiVeo  Checker, Refresher
 //	             NewVertexVeo  Checker, Refresher
 //	DashScope    NewDashScope  Checker, Canceler, Refresher
@@ -37,9 +38,9 @@
 // # Webhooks
 //
 // ReplicateNotice, FalNotice, AtlasNotice, LumaNotice, KlingNotice, MiniMaxNotice,
-// ArkNotice and WaveSpeedNotice read what those providers send to Order.Webhook, by
-// the same tables as a look: each is a Parser of package webhook, which verifies it
-// first. OpenAINotice and GeminiNotice read events that name a job and no more.
+// MiniMaxV2Notice, ArkNotice and WaveSpeedNotice read what those providers send to
+// Order.Webhook, by the same tables as a look: each is a Parser of package webhook,
+// which verifies it first. OpenAINotice and GeminiNotice read events that name a job and no more.
 //
 // # The kit
 //

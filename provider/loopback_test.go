@@ -46,6 +46,7 @@ func wiredProviders() map[string]wired {
 		"kling":      {wire: loopback.Kling(), order: model, expired: jobpoll.ReasonFailed},
 		"kling3":     {wire: loopback.Kling(), order: at("/text-to-video/kling-3.0"), expired: jobpoll.ReasonFailed},
 		"minimax":    {wire: loopback.MiniMax(), order: model, expired: jobpoll.ReasonFailed},
+		"minimax2":   {wire: loopback.MiniMaxV2(), order: model, expired: jobpoll.ReasonExpired},
 		"veo":        {wire: loopback.Veo(), base: "/v1beta", order: Order{Model: "veo-x"}, noQueue: true, expired: jobpoll.ReasonExpired},
 		"vertex":     {wire: loopback.VertexVeo(), base: "/v1", order: Order{Model: vertex}, noQueue: true, expired: jobpoll.ReasonExpired},
 		"google-lro": {wire: loopback.GoogleLRO(), base: "/v1", order: at("/projects/p/videos:generate"), noQueue: true, noFilter: true, expired: jobpoll.ReasonExpired},

@@ -9,8 +9,11 @@ import (
 	"github.com/jobpoll/jobpoll"
 )
 
-// MiniMaxURL is the address of MiniMax outside of China.
-const MiniMaxURL = "https://api.minimax.io"
+// Addresses of MiniMax: that outside of China, and that in China.
+const (
+	MiniMaxURL      = "https://api.minimax.io"
+	MiniMaxChinaURL = "https://api.minimaxi.com"
+)
 
 // MiniMax is the adapter for the videos of MiniMax (Hailuo), in the first version
 // of its API. It is a jobpoll.Checker, Fetcher and Refresher, and safe for
@@ -24,7 +27,7 @@ const MiniMaxURL = "https://api.minimax.io"
 //
 // Words are those of looks and of callbacks, which differ by more than case. Not
 // verified: the code 1039. The second version of the API has other paths, words
-// and errors, and this adapter does not speak it.
+// and errors: MiniMaxV2 speaks it.
 //
 // Source: MiniMax's command line and MCP server, and the pages of
 // https://platform.minimax.io, the OpenAPI of its second version for 2013

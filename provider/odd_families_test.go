@@ -78,7 +78,7 @@ func TestAFieldBesideTheWordLosesNoLook(t *testing.T) {
 func TestAnIDThatIsANumberIsKeptByEachFamily(t *testing.T) {
 	for name, body := range map[string]string{
 		"runway": `{"id":123}`, "luma": `{"id":123,"state":7}`, "openai": `{"id":123,"status":"queued"}`, "ark": `{"id":123}`,
-		"kling": `{"code":0,"data":{"task_id":123}}`, "minimax": `{"task_id":123,"base_resp":{"status_code":0}}`,
+		"kling": `{"code":0,"data":{"task_id":123}}`, "minimax": `{"task_id":123,"base_resp":{"status_code":0}}`, "minimax2": `{"task_id":123}`,
 		"dashscope": `{"output":{"task_id":123,"task_status":"PENDING"}}`, "wavespeed": `{"code":200,"data":{"id":123,"status":7}}`, "xai": `{"request_id":123}`,
 	} {
 		job, _, err := cannedAdapter(t, name, &canned{200, nil, []byte(body)}).Submit(t.Context(), Order{Model: "own/app"})

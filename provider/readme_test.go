@@ -37,6 +37,7 @@ var listedProviders = map[string]listedAs{
 	"kling":      {"Kling", "NewKling", jobpoll.Guidance{}, KlingLimits(1), true},
 	"kling3":     {"Kling 3.x", "NewKling3", jobpoll.Guidance{}, KlingLimits(1), true},
 	"minimax":    {"MiniMax (Hailuo)", "NewMiniMax", jobpoll.Guidance{}, jobpoll.Limits{}, false},
+	"minimax2":   {"MiniMax (H3)", "NewMiniMaxV2", jobpoll.Guidance{}, jobpoll.Limits{}, false},
 	"veo":        {"Google Veo (Gemini)", "NewGeminiVeo", VeoPace(), jobpoll.Limits{}, false},
 	"vertex":     {"Google Veo (Vertex)", "NewVertexVeo", VeoPace(), jobpoll.Limits{}, false},
 	"dashscope":  {"DashScope (Wan)", "NewDashScope", DashScopePace(), DashScopeLimits(), false},
@@ -108,7 +109,7 @@ func providerTable(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("| provider | adapter | pending is told as | progress | place in the queue | a filter is told | result | cancel | look-up | many in one call | webhook | published pace |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|---|\n")
-	names := append(slices.Clone(adapterNames), "runway", "luma", "openai", "kling", "kling3", "minimax", "veo", "vertex", "dashscope", "ark", "wavespeed", "xai", "stability", "azure-lro", "google-lro")
+	names := append(slices.Clone(adapterNames), "runway", "luma", "openai", "kling", "kling3", "minimax", "minimax2", "veo", "vertex", "dashscope", "ark", "wavespeed", "xai", "stability", "azure-lro", "google-lro")
 	require.ElementsMatch(t, everyAdapter(), names, "an adapter is not listed")
 	for _, name := range names {
 		l := listedProviders[name]

@@ -27,6 +27,7 @@ var kinds = map[string]kind{
 	"kling":      {wire: loopback.Kling, adapter: made(provider.NewKling)},
 	"kling3":     {wire: loopback.Kling, path: "/text-to-video/kling-3.0", adapter: made(provider.NewKling3)},
 	"minimax":    {wire: loopback.MiniMax, adapter: made(provider.NewMiniMax)},
+	"minimax2":   {wire: loopback.MiniMaxV2, adapter: made(provider.NewMiniMaxV2)},
 	"veo":        {wire: loopback.Veo, base: "/v1beta", adapter: made(provider.NewGeminiVeo)},
 	"vertex":     {wire: loopback.VertexVeo, base: "/v1", adapter: made(provider.NewVertexVeo)},
 	"google-lro": {wire: loopback.GoogleLRO, base: "/v1", path: "/projects/p/videos:generate", adapter: made(provider.NewGoogleLRO)},
