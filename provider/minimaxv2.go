@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -17,9 +18,9 @@ const (
 )
 
 // MiniMaxV2 is the adapter for the videos of MiniMax in the second version of its
-// API (MiniMax-H3). It is a jobpoll.Checker, Refresher and Reconciler, and safe for
-// concurrent use. MiniMax is the one for the first version, with other paths,
-// words and errors; neither knows the tasks of the other.
+// API (MiniMax-H3). It is a jobpoll.Checker, Canceler, Refresher and Reconciler, and
+// safe for concurrent use. MiniMax is the one for the first version, with other
+// paths, words and errors.
 //
 // A Job needs the id of the task and no Ref. The Output is the object "content"
 // with its URL, or, of a task of the type h3_context_ir, with its prompt. MiniMax
@@ -40,6 +41,7 @@ type MiniMaxV2 struct{ c *Client }
 
 var (
 	_ jobpoll.Checker    = (*MiniMaxV2)(nil)
+	_ jobpoll.Canceler   = (*MiniMaxV2)(nil)
 	_ jobpoll.Refresher  = (*MiniMaxV2)(nil)
 	_ jobpoll.Reconciler = (*MiniMaxV2)(nil)
 )
@@ -150,6 +152,24 @@ func (v *miniMaxV2Reply) report(ans *Answer) (jobpoll.Report, error) { return v.
 // Check asks about one task.
 func (p *MiniMaxV2) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
 	return p.c.look(ctx, Request{URL: miniMaxV2Tasks + "/" + url.PathEscape(job.ID)}, &miniMaxV2Reply{})
+}
+
+// Cancel asks MiniMax to cancel a task, which it does while that is queued; one that
+// runs is refused with ErrorInvalid. The same call removes the record of a task that
+// has ended: that is an error which matches ErrEnded, and no look will find the
+// task. Do not cancel what may be done.
+func (p *MiniMaxV2) Cancel(ctx context.Context, job jobpoll.Job) error {
+	var v struct {
+		Action Text `json:"action"`
+	}
+	ans, err := p.c.Do(ctx, Request{Method: http.MethodDelete, URL: miniMaxV2Orders + "/" + url.PathEscape(job.ID)}, &v)
+	if err != nil {
+		return err
+	}
+	if v.Action == "deleted" || v.Action == "delete" { // the word of an older copy
+		return &jobpoll.CheckError{Kind: jobpoll.ErrorInvalid, Status: ans.Status, Err: fmt.Errorf("%s: %w", job.Key(), ErrEnded)}
+	}
+	return nil
 }
 
 // Refresh asks Config.Credentials for the key anew.

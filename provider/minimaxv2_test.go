@@ -13,6 +13,7 @@ func init() {
 	expired := answers(200, `{"task":{"id":"{id}","status":"expired"}}`, jobpoll.Report{RawStatus: "expired"})
 	filtered := answers(200, `{"task":{"id":"{id}","status":"failed","error":{"code":"1026","message":"sensitive"}}}`, jobpoll.Report{RawStatus: "failed"})
 	nothing := answers(200, `{"task":{"id":"{id}","status":"succeeded","content":{"url":""}}}`, jobpoll.Report{RawStatus: "succeeded"})
+	taken := answers(200, `{"task_id":"{id}","action":"cancelled","status":"cancelled"}`, jobpoll.Report{})
 	refused := func(status int, body string, kind jobpoll.ErrorKind) polltest.Answer {
 		return polltest.Answer{Status: status, Body: body, WantKind: kind}
 	}
@@ -31,7 +32,7 @@ func init() {
 				jobpoll.Report{RawStatus: "succeeded", Output: json.RawMessage(`{"url":"https://cdn.example/{id}.mp4"}`)}),
 			Failed: answers(200, `{"task":{"id":"{id}","status":"failed","error":{"code":"2013","message":"bad prompt"}}}`,
 				jobpoll.Report{RawStatus: "failed", Failure: &jobpoll.Failure{Kind: jobpoll.FailureRejected, Code: "2013", Message: "bad prompt"}}),
-			Canceled: &canceled, Expired: &expired, Filtered: &filtered, NoOutput: &nothing,
+			Canceled: &canceled, Expired: &expired, Filtered: &filtered, NoOutput: &nothing, Cancel: &taken,
 			Errors: []polltest.Answer{
 				refused(http.StatusBadRequest, `{"type":"error","error":{"type":"bad_request_error","message":"invalid task_id (2013)","http_code":"400"}}`, jobpoll.ErrorNoSuchJob),
 				refused(http.StatusPaymentRequired, `{"type":"error","error":{"type":"insufficient_balance_error","message":"balance (1008)","http_code":"402"}}`, jobpoll.ErrorQuota),
