@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -148,23 +147,7 @@ func (p *Ark) MaxBatch() int { return mostListed }
 // older task for instance, about which Check has to be asked, as the engine does.
 // More jobs are an error of kind ErrorInvalid.
 func (p *Ark) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jobpoll.Result, error) {
-	ids, err := idsOf(jobs, anyJob)
-	if len(ids) == 0 {
-		return nil, err
-	}
-	var list struct {
-		Items jobList `json:"items"`
-	}
-	ans, err := p.c.Do(ctx, Request{URL: arkTasks, Query: url.Values{
-		"filter.task_ids": ids, "page_num": {"1"}, "page_size": {strconv.Itoa(mostListed)},
-	}}, &list)
-	if err := forgive(err, list.Items != nil); err != nil {
-		return nil, err
-	}
-	if list.Items == nil {
-		return nil, ans.Errorf(jobpoll.ErrorTransient, "an answer without a list")
-	}
-	return list.Items.results(&ans, ids, func() receipt { return &arkTask{} }), nil
+	return p.c.checkListed(ctx, arkTasks, jobs, mostListed, &arkTask{}, func() receipt { return &arkTask{} })
 }
 
 // Cancel asks Ark to cancel a task, which it does while that is queued. The same

@@ -1,7 +1,10 @@
 package provider
 
 import (
+	"context"
 	"encoding/json"
+	"net/url"
+	"strconv"
 
 	"github.com/jobpoll/jobpoll"
 )
@@ -14,9 +17,9 @@ const mostListed = 50
 
 // idsOf are the ids of the jobs that a list is asked for: those that may be in it,
 // and have one.
-func idsOf(jobs []jobpoll.Job, listed func(jobpoll.Job) bool) ([]string, error) {
-	if len(jobs) > mostListed {
-		return nil, invalid("CheckBatch of %d jobs: at most %d go into one call, which is MaxBatch", len(jobs), mostListed)
+func idsOf(jobs []jobpoll.Job, most int, listed func(jobpoll.Job) bool) ([]string, error) {
+	if len(jobs) > most {
+		return nil, invalid("CheckBatch of %d jobs: at most %d go into one call, which is MaxBatch", len(jobs), most)
 	}
 	var ids []string
 	for _, job := range jobs {
@@ -25,6 +28,32 @@ func idsOf(jobs []jobpoll.Job, listed func(jobpoll.Job) bool) ([]string, error) 
 		}
 	}
 	return ids, nil
+}
+
+// checkListed asks about many jobs by a list that takes their ids for a filter, and
+// has pages. whole reads an answer that is no list, empty makes the struct of an item.
+func (c *Client) checkListed(ctx context.Context, path string, jobs []jobpoll.Job, most int, whole reply, empty func() receipt) (map[string]jobpoll.Result, error) {
+	ids, err := idsOf(jobs, most, func(jobpoll.Job) bool { return true })
+	if len(ids) == 0 {
+		return nil, err
+	}
+	var list struct {
+		Items jobList `json:"items"`
+	}
+	ans, err := c.Do(ctx, Request{URL: path, Query: url.Values{
+		"filter.task_ids": ids, "page_num": {"1"}, "page_size": {strconv.Itoa(most)},
+	}}, &list)
+	if err := forgive(err, list.Items != nil); err != nil {
+		return nil, err
+	}
+	if list.Items == nil {
+		ans.decode(whole)
+		if err := whole.refusal(&ans); err != nil {
+			return nil, err
+		}
+		return nil, ans.Errorf(jobpoll.ErrorTransient, "an answer without a list")
+	}
+	return list.Items.results(&ans, ids, empty), nil
 }
 
 // jobList is the part of an answer that tells of many jobs. Each is decoded by
@@ -59,6 +88,3 @@ func (l jobList) results(ans *Answer, asked []string, empty func() receipt) map[
 	}
 	return all
 }
-
-// anyJob is idsOf's where the list has all.
-func anyJob(jobpoll.Job) bool { return true }

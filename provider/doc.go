@@ -10,7 +10,7 @@
 //	Kling        NewKling      Checker, Refresher, Reconciler
 //	             NewKling3     Checker, BatchChecker, Refresher, Reconciler
 //	MiniMax      NewMiniMax    Checker, Fetcher, Refresher
-//	             NewMiniMaxV2  Checker, Canceler, Refresher, Reconciler: its second API
+//	             NewMiniMaxV2  Checker, BatchChecker, Canceler, Refresher, Reconciler: its second API
 //	Veo          NewGeminiVeo  Checker, Refresher
 //	             NewVertexVeo  Checker, Refresher
 //	DashScope    NewDashScope  Checker, Canceler, Refresher

@@ -46,7 +46,7 @@ func (p *Kling3) MaxBatch() int { return mostListed }
 // is not in the results, and neither are tasks of the first API. More jobs are an
 // error of kind ErrorInvalid.
 func (p *Kling3) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jobpoll.Result, error) {
-	ids, err := idsOf(jobs, func(job jobpoll.Job) bool {
+	ids, err := idsOf(jobs, mostListed, func(job jobpoll.Job) bool {
 		return !strings.HasPrefix(job.Ref, "/") && !strings.Contains(job.ID, ",")
 	})
 	if len(ids) == 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/jobpoll/jobpoll"
 )
@@ -18,9 +19,9 @@ const (
 )
 
 // MiniMaxV2 is the adapter for the videos of MiniMax in the second version of its
-// API (MiniMax-H3). It is a jobpoll.Checker, Canceler, Refresher and Reconciler, and
-// safe for concurrent use. MiniMax is the one for the first version, with other
-// paths, words and errors.
+// API (MiniMax-H3). It is a jobpoll.Checker, BatchChecker, Canceler, Refresher and
+// Reconciler, and safe for concurrent use. MiniMax is the one for the first version,
+// with other paths, words and errors.
 //
 // A Job needs the id of the task and no Ref. The Output is the object "content"
 // with its URL, or, of a task of the type h3_context_ir, with its prompt. MiniMax
@@ -32,18 +33,20 @@ const (
 // of tasks that failed are read as those of the first version.
 //
 // Not verified: nothing here was tried at MiniMax. The word "expired" is in an older
-// copy of the documents only, 1026 is the one code of a failure that they show, and
-// newer copies give https://api.minimax.cn for China.
+// copy of the documents only, 1026 is the one code of a failure that they show, the
+// largest page of the list is not told, and newer copies give https://api.minimax.cn
+// for China.
 //
 // Source: copies of the pages of https://platform.minimax.io, which hold the OpenAPI
 // 2.0.0 of its video generation; public clients met the 400, too
 type MiniMaxV2 struct{ c *Client }
 
 var (
-	_ jobpoll.Checker    = (*MiniMaxV2)(nil)
-	_ jobpoll.Canceler   = (*MiniMaxV2)(nil)
-	_ jobpoll.Refresher  = (*MiniMaxV2)(nil)
-	_ jobpoll.Reconciler = (*MiniMaxV2)(nil)
+	_ jobpoll.Checker      = (*MiniMaxV2)(nil)
+	_ jobpoll.BatchChecker = (*MiniMaxV2)(nil)
+	_ jobpoll.Canceler     = (*MiniMaxV2)(nil)
+	_ jobpoll.Refresher    = (*MiniMaxV2)(nil)
+	_ jobpoll.Reconciler   = (*MiniMaxV2)(nil)
 )
 
 // miniMaxV2Words are all words of a task's status, of looks and of callbacks.
@@ -154,6 +157,19 @@ func (p *MiniMaxV2) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report,
 	return p.c.look(ctx, Request{URL: miniMaxV2Tasks + "/" + url.PathEscape(job.ID)}, &miniMaxV2Reply{})
 }
 
+// miniMaxV2Page is the page of the list that MiniMax's example has.
+const miniMaxV2Page = 20
+
+// MaxBatch is 20: as many tasks as CheckBatch takes.
+func (p *MiniMaxV2) MaxBatch() int { return miniMaxV2Page }
+
+// CheckBatch asks about up to 20 tasks in one call, of the account's list, which
+// tells of the last seven days. What it does not tell of is not in the results: an
+// older task for instance. More jobs are an error of kind ErrorInvalid.
+func (p *MiniMaxV2) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jobpoll.Result, error) {
+	return p.c.checkListed(ctx, miniMaxV2Tasks, jobs, miniMaxV2Page, &miniMaxV2Reply{}, func() receipt { return &miniMaxV2Task{} })
+}
+
 // Cancel asks MiniMax to cancel a task, which it does while that is queued; one that
 // runs is refused with ErrorInvalid. The same call removes the record of a task that
 // has ended: that is an error which matches ErrEnded, and no look will find the
@@ -197,7 +213,7 @@ func (p *MiniMaxV2) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Find
 	var list struct {
 		Items []miniMaxV2Task `json:"items"`
 	}
-	query := url.Values{"filter.task_ids": {lost.Job.ID}, "page_num": {"1"}, "page_size": {"20"}}
+	query := url.Values{"filter.task_ids": {lost.Job.ID}, "page_num": {"1"}, "page_size": {strconv.Itoa(miniMaxV2Page)}}
 	ans, err := p.c.Do(ctx, Request{URL: miniMaxV2Tasks, Query: query}, &list)
 	if kindOf(err) == jobpoll.ErrorNoSuchJob {
 		return jobpoll.Finding{}, nil

@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"github.com/jobpoll/jobpoll"
 	"github.com/jobpoll/jobpoll/polltest"
@@ -33,6 +34,13 @@ func init() {
 			Failed: answers(200, `{"task":{"id":"{id}","status":"failed","error":{"code":"2013","message":"bad prompt"}}}`,
 				jobpoll.Report{RawStatus: "failed", Failure: &jobpoll.Failure{Kind: jobpoll.FailureRejected, Code: "2013", Message: "bad prompt"}}),
 			Canceled: &canceled, Expired: &expired, Filtered: &filtered, NoOutput: &nothing, Cancel: &taken,
+			Batch: func(parts []string) polltest.Answer { // each part is the answer to a look
+				var tasks []string
+				for _, p := range parts {
+					tasks = append(tasks, strings.TrimSuffix(strings.TrimPrefix(p, `{"task":`), `}`))
+				}
+				return answers(200, `{"items":[`+strings.Join(tasks, ",")+`]}`, jobpoll.Report{})
+			},
 			Errors: []polltest.Answer{
 				refused(http.StatusBadRequest, `{"type":"error","error":{"type":"bad_request_error","message":"invalid task_id (2013)","http_code":"400"}}`, jobpoll.ErrorNoSuchJob),
 				refused(http.StatusPaymentRequired, `{"type":"error","error":{"type":"insufficient_balance_error","message":"balance (1008)","http_code":"402"}}`, jobpoll.ErrorQuota),

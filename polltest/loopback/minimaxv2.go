@@ -42,7 +42,8 @@ func (miniMaxV2) Read(r *http.Request, body json.RawMessage) Call {
 	case r.URL.Path == miniMaxV2Orders && r.Method == http.MethodPost:
 		call.Op, call.Model = OpSubmit, member(body, "model")
 	case r.URL.Path == miniMaxV2Tasks && r.Method == http.MethodGet:
-		call.Op = OpList
+		call.Op, call.Only = OpList, r.URL.Query()["filter.task_ids"]
+		numberedPage(r.URL.Query(), &call, 20, 100)
 	case isTask && r.Method == http.MethodGet:
 		call.Op, call.ID = OpStatus, id
 	case isOrder && r.Method == http.MethodDelete:
@@ -79,7 +80,7 @@ func (w miniMaxV2) Write(r Reply) Answer {
 		for _, v := range r.Page {
 			items = append(items, w.task(v))
 		}
-		return Answer{Status: http.StatusOK, Body: map[string]any{"items": items, "total": len(items)}}
+		return Answer{Status: http.StatusOK, Body: map[string]any{"items": items, "total": r.Total}}
 	}
 	return Answer{Status: http.StatusOK, Body: map[string]any{"task": w.task(r.View)}}
 }
