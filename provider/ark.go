@@ -79,6 +79,8 @@ type arkTask struct {
 	UpdatedAt Text            `json:"updated_at"`
 }
 
+func newArkTask() receipt { return &arkTask{} }
+
 func (v *arkTask) readable() bool { return v.Status != "" }
 func (v *arkTask) id() string     { return string(v.ID) }
 
@@ -147,7 +149,7 @@ func (p *Ark) MaxBatch() int { return mostListed }
 // older task for instance, about which Check has to be asked, as the engine does.
 // More jobs are an error of kind ErrorInvalid.
 func (p *Ark) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jobpoll.Result, error) {
-	return p.c.checkListed(ctx, arkTasks, jobs, mostListed, &arkTask{}, func() receipt { return &arkTask{} })
+	return p.c.checkListed(ctx, arkTasks, jobs, mostListed, &arkTask{}, newArkTask)
 }
 
 // Cancel asks Ark to cancel a task, which it does while that is queued. The same
@@ -174,19 +176,7 @@ func (p *Ark) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report,
 // Lookup looks for a task in the account's list, which takes its id for a filter.
 // What it does not find is FindingUnknown, never absent.
 func (p *Ark) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding, error) {
-	if lost.Job.ID == "" {
-		return jobpoll.Finding{}, nil
-	}
-	var list struct {
-		Items []arkTask `json:"items"`
-	}
-	ans, err := p.c.Do(ctx, Request{URL: arkTasks, Query: url.Values{"filter.task_ids": {lost.Job.ID}}}, &list)
-	if err := forgive(err, len(list.Items) > 0); err != nil {
-		return jobpoll.Finding{}, err
-	}
-	return listed(&ans, lost.Job.ID, len(list.Items), func(i int) (string, string) {
-		return list.Items[i].id(), list.Items[i].Status
-	}, arkWords), nil
+	return p.c.lookupListed(ctx, arkTasks, lost.Job, mostListed, &arkTask{}, newArkTask)
 }
 
 // ArkLimits are the limits of an account at BytePlus: 120 tasks that wait.

@@ -56,6 +56,23 @@ func (c *Client) checkListed(ctx context.Context, path string, jobs []jobpoll.Jo
 	return list.Items.results(&ans, ids, empty), nil
 }
 
+// lookupListed looks for one job in such a list, by its id. What is not found is
+// FindingUnknown, never absent, as lists lag and end somewhere; of one that has ended
+// nothing is told, as a list may leave its output away: a look has the last word.
+func (c *Client) lookupListed(ctx context.Context, path string, job jobpoll.Job, most int, whole reply, empty func() receipt) (jobpoll.Finding, error) {
+	all, err := c.checkListed(ctx, path, []jobpoll.Job{job}, most, whole, empty)
+	got, there := all[job.ID]
+	switch {
+	case kindOf(err) == jobpoll.ErrorNoSuchJob:
+		return jobpoll.Finding{}, nil
+	case err != nil || !there:
+		return jobpoll.Finding{}, err
+	case got.Err != nil || got.Report.State.Terminal():
+		got.Report = jobpoll.Report{Hint: got.Report.Hint}
+	}
+	return jobpoll.Finding{State: jobpoll.FindingPresent, ID: job.ID, Report: got.Report}, nil
+}
+
 // jobList is the part of an answer that tells of many jobs. Each is decoded by
 // itself, so that an odd one harms no other.
 type jobList []json.RawMessage

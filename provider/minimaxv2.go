@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"github.com/jobpoll/jobpoll"
 )
@@ -95,6 +94,8 @@ type miniMaxV2Task struct {
 	UpdatedAt Text            `json:"updated_at"`
 }
 
+func newMiniMaxV2Task() receipt { return &miniMaxV2Task{} }
+
 func (v *miniMaxV2Task) readable() bool        { return v.Status != "" }
 func (v *miniMaxV2Task) id() string            { return string(v.ID) }
 func (v *miniMaxV2Task) refusal(*Answer) error { return nil }
@@ -167,7 +168,7 @@ func (p *MiniMaxV2) MaxBatch() int { return miniMaxV2Page }
 // tells of the last seven days. What it does not tell of is not in the results: an
 // older task for instance. More jobs are an error of kind ErrorInvalid.
 func (p *MiniMaxV2) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jobpoll.Result, error) {
-	return p.c.checkListed(ctx, miniMaxV2Tasks, jobs, miniMaxV2Page, &miniMaxV2Reply{}, func() receipt { return &miniMaxV2Task{} })
+	return p.c.checkListed(ctx, miniMaxV2Tasks, jobs, miniMaxV2Page, &miniMaxV2Reply{}, newMiniMaxV2Task)
 }
 
 // Cancel asks MiniMax to cancel a task, which it does while that is queued; one that
@@ -207,23 +208,7 @@ func (p *MiniMaxV2) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.R
 // Lookup looks for a task in the account's list, of the last 7 days, which takes
 // its id for a filter. What it does not find is FindingUnknown, never absent.
 func (p *MiniMaxV2) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding, error) {
-	if lost.Job.ID == "" {
-		return jobpoll.Finding{}, nil
-	}
-	var list struct {
-		Items []miniMaxV2Task `json:"items"`
-	}
-	query := url.Values{"filter.task_ids": {lost.Job.ID}, "page_num": {"1"}, "page_size": {strconv.Itoa(miniMaxV2Page)}}
-	ans, err := p.c.Do(ctx, Request{URL: miniMaxV2Tasks, Query: query}, &list)
-	if kindOf(err) == jobpoll.ErrorNoSuchJob {
-		return jobpoll.Finding{}, nil
-	}
-	if err := forgive(err, len(list.Items) > 0); err != nil {
-		return jobpoll.Finding{}, err
-	}
-	return listed(&ans, lost.Job.ID, len(list.Items), func(i int) (string, string) {
-		return list.Items[i].id(), list.Items[i].Status
-	}, miniMaxV2Words), nil
+	return p.c.lookupListed(ctx, miniMaxV2Tasks, lost.Job, miniMaxV2Page, &miniMaxV2Reply{}, newMiniMaxV2Task)
 }
 
 // MiniMaxV2Notice makes a notice of a delivery of the second version of MiniMax's
