@@ -42,6 +42,14 @@
 // Order.Webhook, by the same tables as a look: each is a Parser of package webhook,
 // which verifies it first. OpenAINotice and GeminiNotice read events that name a job and no more.
 //
+// # Lists
+//
+// Ark, Kling3 and MiniMaxV2 look at many jobs in one call, by the list that the
+// provider has: an item is read as the answer to a look is, each by itself, and a
+// job that is not in the list is not in the results. To the engine that is no more
+// than a reason to look at that job by Check. The other providers have no list that
+// takes ids.
+//
 // # The kit
 //
 // A Client does what every adapter has to do, and what each gets wrong in a way
