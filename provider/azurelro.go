@@ -57,8 +57,8 @@ var azureWords = jobpoll.Words{
 	"Cancelled":  jobpoll.StateCanceled,
 }
 
-// NewAzureLRO makes the adapter. BaseURL and Credentials are required: an access
-// token, or with the Header "api-key" a key.
+// NewAzureLRO makes the adapter. BaseURL is required, and so is one of Tokens,
+// which gives access tokens, and Credentials, with the Header "api-key" a key.
 func NewAzureLRO(cfg Config) (*AzureLRO, error) {
 	c, err := newAdapter(cfg.orElse("", "Bearer", nil), "AZURE_API_KEY")
 	if err != nil {
@@ -204,7 +204,7 @@ func (p *AzureLRO) Fetch(ctx context.Context, job jobpoll.Job, done jobpoll.Repo
 // azureResult is any JSON.
 type azureResult struct{ json.RawMessage }
 
-// Refresh asks Config.Credentials for the key, or the token, anew.
+// Refresh asks Config.Credentials for the key, or Config.Tokens for a token, anew.
 func (p *AzureLRO) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
 
 // Submit starts an operation, by one POST that is never repeated, of Order.Input to

@@ -45,7 +45,7 @@ func NewClient(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, base: base, prefix: base.String(), vault: newVault(cfg.Credentials), http: &http.Client{}}
+	c := &Client{cfg: cfg, base: base, prefix: base.String(), vault: newVault(&cfg), http: &http.Client{}}
 	for _, h := range cfg.Hosts {
 		c.hosts = append(c.hosts, hostOf(&url.URL{Scheme: base.Scheme, Host: h}))
 	}
@@ -127,7 +127,7 @@ func (c *Client) do(ctx context.Context, r *Request, into any) (ans Answer, sent
 		if ctx.Err() != nil {
 			kind = jobpoll.ErrorTransient // that says nothing of the credentials
 		}
-		return ans, false, &jobpoll.CheckError{Kind: kind, Err: hide("no credentials", err, nil)}
+		return ans, false, &jobpoll.CheckError{Kind: kind, Err: hide("no credentials", err, c.vault.last())}
 	}
 	req, err := c.request(ctx, r, key)
 	if err != nil {

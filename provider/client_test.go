@@ -165,7 +165,7 @@ func TestNoTextHoldsTheSecret(t *testing.T) {
 			require.NotContains(t, text, kitKey[:10], path)
 		}
 	}
-	for _, text := range []string{fmt.Sprint(c), fmt.Sprintf("%v %+v %s %#v", c, c, c, c), fmt.Sprintf("%+v %#v", c.vault.current.Load(), *c.vault.current.Load())} {
+	for _, text := range []string{fmt.Sprint(c), fmt.Sprintf("%v %+v %s %#v", c, c, c, c), fmt.Sprintf("%+v %#v", c.vault.last(), *c.vault.last())} {
 		require.NotContains(t, text, kitKey)
 	}
 	require.Contains(t, c.String(), c.prefix)
@@ -218,7 +218,7 @@ func TestCredentialsAreAskedOnceForManyCalls(t *testing.T) {
 	require.EqualValues(t, 2, asked.Load())
 
 	// Those that come while one is under way share its answer.
-	old := c.vault.current.Load()
+	old := c.vault.last()
 	require.NoError(t, c.Refresh(t.Context()))
 	require.NoError(t, c.vault.renew(t.Context(), old))
 	require.EqualValues(t, 3, asked.Load())

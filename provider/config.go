@@ -40,6 +40,18 @@ type Config struct {
 	// after a refusal, by Refresh; in between the secret is kept. Nil: requests
 	// carry none, which the adapters refuse. Secret("") is refused by all.
 	Credentials Credentials
+	// Tokens gives the secret instead where it runs out: KlingTokens, access tokens
+	// of Google and of Azure. A Token is renewed before its end, so that none is
+	// refused: 5 minutes before, of one that lives less than 20 minutes in the last
+	// quarter of its life. One call renews it for all, which meanwhile go on
+	// with the old one; where that fails in half of Timeout the old one serves until
+	// its end, and is tried to be renewed in half of the time that is left, again and
+	// again. After its end no call goes out without another: it fails with the
+	// kind ErrorAuth. A clock that is set back behind the instant at which the
+	// token was asked for has it renewed. What Token.Expiry says is compared with
+	// the wall clock of Clock; a Token that has expired when it comes is refused.
+	// Refresh asks anew as with Credentials. Nil: Credentials.
+	Tokens TokenSource
 	// Header is the header that carries the secret. Empty: Authorization.
 	Header string
 	// Scheme goes before the secret, with a space ("Bearer", "Key"). Empty:
@@ -126,9 +138,7 @@ func (cfg Config) withDefaults() (Config, *url.URL, error) {
 			fault("Hosts: %q is no host: leave scheme and path away", jobpoll.Excerpt(h))
 		}
 	}
-	if cfg.Credentials.empty() {
-		fault("Credentials: %w", errNoSecret)
-	}
+	faults = append(faults, cfg.credentialFaults()...)
 	if cfg.MaxBody < 0 {
 		fault("MaxBody %d is negative", cfg.MaxBody)
 	}

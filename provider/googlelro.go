@@ -34,8 +34,8 @@ var (
 	_ jobpoll.Refresher = (*GoogleLRO)(nil)
 )
 
-// NewGoogleLRO makes the adapter. BaseURL and Credentials are required; the
-// latter give an access token.
+// NewGoogleLRO makes the adapter. BaseURL is required, and so is Tokens,
+// which gives access tokens, or Credentials where another renews them.
 func NewGoogleLRO(cfg Config) (*GoogleLRO, error) {
 	c, err := newAdapter(cfg.orElse("", "Bearer", explainGoogle), "GOOGLE_ACCESS_TOKEN")
 	if err != nil {
@@ -131,7 +131,7 @@ func (p *GoogleLRO) Cancel(ctx context.Context, job jobpoll.Job) error {
 	return err
 }
 
-// Refresh asks Config.Credentials for the token anew.
+// Refresh asks Config.Tokens, or Config.Credentials, for a token anew.
 func (p *GoogleLRO) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
 
 // Submit starts an operation, by one POST that is never repeated, of Order.Input to

@@ -88,8 +88,8 @@ var klingCodes = map[string]jobpoll.ErrorKind{
 	"5002": jobpoll.ErrorTransient,
 }
 
-// NewKling makes the adapter. Only Credentials is required: the API key, or a
-// function that signs a token of access key and secret key.
+// NewKling makes the adapter. Only Credentials is required: the API key; or Tokens:
+// KlingTokens, of an access key and a secret key.
 func NewKling(cfg Config) (*Kling, error) {
 	c, err := newAdapter(cfg.orElse(KlingURL, "Bearer", explainKling), "KLING_API_KEY")
 	if err != nil {
@@ -257,7 +257,7 @@ func (p *Kling) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, err
 	return p.c.look(ctx, p.request(job, "task_ids", job.ID), &klingReply{want: job.ID})
 }
 
-// Refresh asks Config.Credentials for the key, or the token, anew.
+// Refresh asks Config.Credentials for the key, or Config.Tokens for a token, anew.
 func (p *Kling) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
 
 // Submit starts a task, by one POST that is never repeated. Order.Input must be a

@@ -68,10 +68,10 @@ func NewReplicate(cfg Config) (*Replicate, error) {
 // variable is the environment variable that they are usually kept in.
 func newAdapter(cfg Config, variable string) (*Client, error) {
 	c, err := NewClient(cfg)
-	if cfg.Credentials == nil {
-		err = errors.Join(err, errors.New("jobpoll: provider.Config.Credentials is nil: the provider takes no call without"))
+	if cfg.Credentials == nil && cfg.Tokens == nil {
+		err = errors.Join(err, errors.New("jobpoll: provider.Config.Credentials is nil, and so is Tokens: the provider takes no call without"))
 	}
-	if cfg.Credentials == nil || cfg.Credentials.empty() {
+	if cfg.Credentials.empty() || cfg.Credentials == nil && cfg.Tokens == nil {
 		err = errors.Join(err, fmt.Errorf("jobpoll: the key is usually kept in the environment variable %s", variable))
 	}
 	return c, err

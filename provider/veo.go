@@ -59,8 +59,8 @@ func NewGeminiVeo(cfg Config) (*Veo, error) {
 }
 
 // NewVertexVeo makes the adapter for Vertex AI. BaseURL is required, with the
-// version ("https://us-central1-aiplatform.googleapis.com/v1"), and so are
-// Credentials, which give an access token.
+// version ("https://us-central1-aiplatform.googleapis.com/v1"), and so is
+// Tokens, which gives access tokens, or Credentials where another renews them.
 func NewVertexVeo(cfg Config) (*Veo, error) {
 	return newVeo(cfg.orElse("", "Bearer", explainGoogle), "GOOGLE_ACCESS_TOKEN", true)
 }
@@ -140,7 +140,7 @@ func (p *Veo) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error
 	return p.c.look(ctx, r, &operation{output: veoOutput})
 }
 
-// Refresh asks Config.Credentials for the key, or the token, anew.
+// Refresh asks Config.Credentials for the key, or Config.Tokens for a token, anew.
 func (p *Veo) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
 
 // Submit starts an operation, by one POST that is never repeated. Order.Model is
