@@ -56,9 +56,9 @@
 // of its own: it reads bodies to a bound and closes them so that connections are
 // used again, checks that what came is JSON, reads the provider's wait, keeps
 // credentials on the hosts that they are for, follows no redirect to another
-// host, and renews credentials once for all jobs. What is left to an adapter is
-// a struct of the answer, a jobpoll.Words of its states, and a Report made of
-// the two; the example of Client is one, with Submit, and passes
+// host, and renews credentials once for all jobs: after a refusal, and before
+// they run out (Config.Tokens). What is left to an adapter is a struct of the
+// answer, a jobpoll.Words of its states, and a Report made of the two; the example of Client is one, with Submit, and passes
 // polltest.TestChecker (go doc does not show it: it is in
 // provider/example_test.go).
 //

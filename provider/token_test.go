@@ -360,3 +360,15 @@ func TestEmptyKeysOfATokenAreRefusedAtOnce(t *testing.T) {
 	_, err = NewKling(Config{Tokens: KlingTokens("a", "s")})
 	require.NoError(t, err)
 }
+
+// A monotonic reading stands still while a machine is suspended.
+func TestTheEndOfATokenIsOneOfTheWallClock(t *testing.T) {
+	cfg := Config{Clock: jobpoll.SystemClock(), Tokens: KlingTokens("a", "s")}
+	v := newVault(&cfg)
+	_, err := v.get(t.Context())
+	require.NoError(t, err)
+	k := v.current.Load()
+	for _, at := range []time.Time{v.now(), k.asked, k.due, k.expiry} {
+		require.Equal(t, at.Round(0), at, "it has a monotonic part")
+	}
+}
