@@ -3,7 +3,6 @@ package provider
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -90,7 +89,8 @@ type Request struct {
 	Query url.Values
 	// Header are headers besides those that the Client sets.
 	Header http.Header
-	// Body is sent as JSON; a json.RawMessage as it is. Nil: no body.
+	// Body is sent as JSON; a json.RawMessage as it is, and a Form as
+	// multipart/form-data. Nil: no body.
 	Body any
 	// Hold is how long the provider may hold the call open; it is added to
 	// Config.Timeout.
@@ -176,13 +176,13 @@ func (c *Client) request(ctx context.Context, r *Request, key *secret) (*http.Re
 	if err != nil {
 		return nil, err
 	}
-	method, body := r.Method, io.Reader(nil)
+	method, body, contentType := r.Method, io.Reader(nil), ""
 	if r.Body != nil {
-		raw, err := json.Marshal(r.Body)
+		raw, kind, err := encodeBody(r.Body)
 		if err != nil {
-			return nil, fmt.Errorf("jobpoll: the body of the request: %w", err)
+			return nil, err
 		}
-		body = bytes.NewReader(raw)
+		body, contentType = bytes.NewReader(raw), kind
 		if method == "" {
 			method = http.MethodPost
 		}
@@ -207,7 +207,7 @@ func (c *Client) request(ctx context.Context, r *Request, key *secret) (*http.Re
 	req.Header.Set("Accept", jsonMediaType)
 	req.Header.Set("User-Agent", c.cfg.UserAgent)
 	if body != nil {
-		req.Header.Set("Content-Type", jsonMediaType)
+		req.Header.Set("Content-Type", contentType)
 	}
 	if key != nil {
 		value := key.text

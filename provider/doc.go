@@ -17,7 +17,7 @@
 //	Ark          NewArk        Checker, BatchChecker, Canceler, Refresher, Reconciler
 //	WaveSpeed    NewWaveSpeed  Checker, Refresher
 //	xAI          NewXAI        Checker, Refresher
-//	Stability    NewStability  Checker, Refresher; no Submit
+//	Stability    NewStability  Checker, Refresher
 //
 // Two are for conventions that many services keep: NewAzureLRO (Checker, Refresher)
 // and NewGoogleLRO (Checker, Canceler, Refresher). What could not be read in an

@@ -125,6 +125,10 @@ func readFixture(t testing.TB, file, base string) *fixture {
 			fixtureJSON(t, file, rest, &f.done)
 		case "order:":
 			fixtureJSON(t, file, rest, &f.order)
+		case "form:":
+			var form Form
+			fixtureJSON(t, file, rest, &form)
+			f.order.Input = form
 		case ">":
 			end()
 			if method, _, _ := strings.Cut(rest, " "); slices.Contains([]string{"GET", "POST", "PUT", "DELETE"}, method) {
@@ -203,7 +207,7 @@ func (s *fixtureServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		assert.Equal(s.t, value, r.Header.Get(name), name)
 	}
 	if strings.TrimSpace(x.sent) != "" {
-		assert.JSONEq(s.t, x.sent, string(body))
+		assert.JSONEq(s.t, x.sent, sentJSON(s.t, r, body))
 	}
 	for k, v := range x.header {
 		w.Header()[k] = v

@@ -147,10 +147,19 @@ func (p *OpenAI) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, er
 func (p *OpenAI) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
 
 // Submit starts a video, by one POST that is never repeated. Order.Input must be a
-// JSON object: the model is put into it. Images by multipart are not sent.
-// Webhooks are set up for the whole account, so that Order.Webhook is refused.
+// JSON object, or a Form, which an image needs ("input_reference"): the model is put
+// into it. Webhooks are set up for the whole account, so that Order.Webhook is refused.
 func (p *OpenAI) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report, error) {
-	r, err := o.plain("/v1/videos", "")
+	const path = "/v1/videos"
+	var r Request
+	err := o.ready()
+	switch _, isForm := o.Input.(Form); {
+	case err != nil:
+	case isForm:
+		r, err = o.form(either(o.Path, path), map[string]string{"model": o.Model})
+	default:
+		r, err = o.plain(path, "")
+	}
 	if err != nil {
 		return jobpoll.Job{}, jobpoll.Report{}, err
 	}

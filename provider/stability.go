@@ -16,8 +16,7 @@ const StabilityRetention = 24 * time.Hour
 
 // Stability is the adapter for Stability AI's image-to-video. It is a
 // jobpoll.Checker and Refresher, and safe for concurrent use; there is no list, no
-// cancellation and no webhook. There is no Submit either, as an order is sent as
-// multipart/form-data with the image in it.
+// cancellation and no webhook.
 //
 // A Job needs the id of the generation and no Ref. Status and result are one call,
 // told apart by the HTTP status, and the bytes of the video are in the answer: one
@@ -59,6 +58,7 @@ func NewStability(cfg Config) (*Stability, error) {
 
 // stabilityResult is what Stability tells of a generation.
 type stabilityResult struct {
+	ID     Text   `json:"id"`
 	Status string `json:"status"`
 	Reason string `json:"finish_reason"`
 	Video  Text   `json:"video"` // its begin
@@ -66,6 +66,7 @@ type stabilityResult struct {
 	address string // of the result
 }
 
+func (v *stabilityResult) id() string            { return string(v.ID) }
 func (v *stabilityResult) readable() bool        { return either(v.Status, v.Reason) != "" }
 func (v *stabilityResult) refusal(*Answer) error { return nil }
 
@@ -90,6 +91,23 @@ func (v *stabilityResult) report(ans *Answer) (jobpoll.Report, error) {
 func (p *Stability) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
 	at := p.c.URL("v2beta", "image-to-video", "result", job.ID)
 	return p.c.lookAccepted(ctx, Request{URL: at}, &stabilityResult{address: at})
+}
+
+// Submit starts a generation, by one POST that is never repeated. Order.Input must be
+// a Form: with the file "image", and with the fields "seed", "cfg_scale" and
+// "motion_bucket_id" where Stability is not to choose. What these may be, and the
+// sizes of the image, is Stability's to say. There is one model, so that
+// Order.Model is not sent; it is the Profile as ever. Order.Path and
+// Order.Webhook are refused.
+func (p *Stability) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report, error) {
+	r, err := o.form("/v2beta/image-to-video", nil)
+	if err == nil && o.Path != "" {
+		err = invalid("Order.Path is set, but results are at one path alone")
+	}
+	if err != nil {
+		return jobpoll.Job{}, jobpoll.Report{}, err
+	}
+	return p.c.submit(ctx, o, r, &stabilityResult{}, nil)
 }
 
 // Refresh asks Config.Credentials for the key anew.

@@ -1,34 +1,17 @@
 package provider
 
 import (
-	"context"
 	"encoding/json"
 
 	"github.com/jobpoll/jobpoll"
 	"github.com/jobpoll/jobpoll/polltest"
 )
 
-// withoutSubmit is an adapter that submits nothing, for tests of all.
-type withoutSubmit struct {
-	jobpoll.Checker
-	jobpoll.Refresher
-}
-
-func (withoutSubmit) Submit(context.Context, Order) (jobpoll.Job, jobpoll.Report, error) {
-	return jobpoll.Job{}, jobpoll.Report{}, invalid("it has no Submit")
-}
-
 func init() {
 	filtered := answers(200, `{"finish_reason":"CONTENT_FILTERED","video":"AAAA","seed":1}`, jobpoll.Report{RawStatus: "CONTENT_FILTERED"})
 	nothing := answers(200, `{"finish_reason":"SUCCESS","video":""}`, jobpoll.Report{RawStatus: "SUCCESS"})
 	families["stability"] = family{
-		make: func(cfg Config) (adapter, error) {
-			a, err := NewStability(cfg)
-			if err != nil {
-				return nil, err
-			}
-			return withoutSubmit{a, a}, nil
-		},
+		make:  func(cfg Config) (adapter, error) { return made(NewStability(cfg)) },
 		words: stabilityWords,
 		reply: func() reply { return &stabilityResult{address: "https://api.example/r"} },
 		body:  `{"video":"AAAAIGZ0eXBpc29t","finish_reason":"SUCCESS","seed":1}`,

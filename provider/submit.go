@@ -31,7 +31,8 @@ type Order struct {
 	// Model is the provider's name of the model. It is also the Profile of the
 	// Job; add the settings that change how long a job takes.
 	Model string
-	// Input is sent as JSON, where the provider expects it.
+	// Input is sent as JSON, where the provider expects it; Stability and OpenAI
+	// take a Form, for the image in it.
 	Input any
 	// Webhook is the URL that the provider is to call. Empty: none.
 	Webhook string
