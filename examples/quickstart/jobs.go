@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/jobpoll/jobpoll"
@@ -115,19 +118,26 @@ func (o order) key() string { return fmt.Sprintf("order-%d", o.n) }
 // submission is what the provider is asked for. The seed tells its script which
 // job it is.
 func (o order) submission() provider.Order {
-	return provider.Order{
-		Path:  kinds[o.provider].path,
-		Model: "acme/video-" + classes[o.class].name,
-		Input: map[string]any{"prompt": "a cat on a train", "seed": o.n},
+	k := kinds[o.provider]
+	s := provider.Order{Path: k.path, Model: "acme/video-" + classes[o.class].name}
+	if k.form {
+		s.Input = provider.Form{
+			Fields: url.Values{"seed": {strconv.Itoa(o.n)}},
+			Files:  []provider.File{{Field: "image", Name: "cat.png", Content: []byte("a cat on a train")}},
+		}
+		return s
 	}
+	s.Input = map[string]any{"prompt": "a cat on a train", "seed": o.n}
+	return s
 }
 
 // numberOf is the number of the order in the body of a submission.
 func numberOf(body json.RawMessage) int {
 	var sent struct {
-		Seed  int
-		Input struct{ Seed int }
+		Seed  json.Number // of a form it is a text
+		Input struct{ Seed json.Number }
 	}
 	_ = json.Unmarshal(body, &sent) // another shape: no such order
-	return max(sent.Seed, sent.Input.Seed)
+	n, _ := strconv.Atoi(cmp.Or(sent.Seed, sent.Input.Seed).String())
+	return n
 }

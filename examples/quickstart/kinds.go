@@ -13,10 +13,11 @@ type kind struct {
 	wire    func() loopback.Wire
 	base    string // of the adapter's address, after the server's
 	path    string // of an order; empty: the adapter's own
+	form    bool   // an order is a form with an image
 	adapter func(provider.Config) (adapter, error)
 }
 
-// kinds are all providers but Stability, whose adapter submits nothing.
+// kinds are all providers.
 var kinds = map[string]kind{
 	"fal":        {wire: loopback.Fal, adapter: made(provider.NewFal)},
 	"replicate":  {wire: loopback.Replicate, adapter: made(provider.NewReplicate)},
@@ -35,6 +36,7 @@ var kinds = map[string]kind{
 	"ark":        {wire: loopback.Ark, adapter: made(provider.NewArk)},
 	"wavespeed":  {wire: loopback.WaveSpeed, adapter: made(provider.NewWaveSpeed)},
 	"xai":        {wire: loopback.XAI, adapter: made(provider.NewXAI)},
+	"stability":  {wire: loopback.Stability, form: true, adapter: made(provider.NewStability)},
 	"azure-lro":  {wire: loopback.AzureLRO, path: "/videos:generate?api-version=2026-01-01", adapter: made(provider.NewAzureLRO)},
 }
 
