@@ -80,15 +80,20 @@ var requestChecks = []check{{
 		return ""
 	},
 	run: func(s *stage) {
-		job := s.job(0)
-		job.ID += "?a=1&b#c d%41"
-		s.answers(s.kit.Pending)
-		got := s.lookAt(job)
-		all := s.provider.requests()
-		if got.broken() || len(all) == 0 && got.err == nil || slices.ContainsFunc(all, func(q *asked) bool {
-			return !q.names(job.ID) && (job.Ref == "" || !q.names(strings.TrimPrefix(job.Ref, s.target.URL)))
-		}) {
-			s.fault(fmt.Sprintf("a job with the ID %q", job.ID), fmt.Sprintf("sent %v and %s", all, got.String()), "the whole ID, escaped (or an error without a request)")
+		// What has a space does not get far in a URL that it is pasted into.
+		for _, end := range []string{"?a=1&b#c d%41", `?a=1&b#c+"d"%41`} {
+			job := s.job(0)
+			job.ID += end
+			s.answers(s.kit.Pending)
+			s.provider.forget()
+			got := s.lookAt(job)
+			all := s.provider.requests()
+			if got.broken() || len(all) == 0 && got.err == nil || slices.ContainsFunc(all, func(q *asked) bool {
+				return !q.says(job.ID) && (job.Ref == "" || !q.names(strings.TrimPrefix(job.Ref, s.target.URL)))
+			}) {
+				s.fault(fmt.Sprintf("a job with the ID %q", job.ID), fmt.Sprintf("sent %v and %s", all, got.String()), "the whole ID, escaped (or an error without a request)")
+				return
+			}
 		}
 	},
 }}

@@ -341,11 +341,8 @@ func (s *site) setReply(h reply) {
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	const longest = 1 << 20
 	body, _ := io.ReadAll(io.LimitReader(r.Body, longest))
-	q := &asked{method: r.Method, url: r.URL.RequestURI(), request: r}
-	q.texts = []string{r.URL.Path, q.url, string(body)}
-	for _, values := range r.URL.Query() {
-		q.texts = append(q.texts, values...)
-	}
+	q := &asked{method: r.Method, url: r.URL.RequestURI(), decoded: decoded(r, body), request: r}
+	q.texts = append([]string{q.url, string(body)}, q.decoded...)
 	s.mu.Lock()
 	s.asked = append(s.asked, q)
 	h := s.reply
@@ -370,7 +367,8 @@ func (s *site) connections() int {
 // asked is one request.
 type asked struct {
 	method, url string
-	texts       []string // the path, the URL as it came, the body, and what the query has
+	decoded     []string // what is in the path, the query and the body
+	texts       []string // these, and URL and body as they came
 	request     *http.Request
 }
 

@@ -88,7 +88,7 @@
 //	method              a look sends nothing that could submit
 //	one-request         a look that is refused does not try again by itself
 //	job-id              the job's ID is asked for, and not the ClientKey
-//	id-escaped          an ID with characters of URLs
+//	id-escaped          an ID with characters of URLs and of JSON comes as it is
 //	redirect            the credential does not follow a redirect to another host
 //	foreign-url *       nor a status URL on another host
 //	context             a look ends with its context
