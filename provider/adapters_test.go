@@ -25,6 +25,7 @@ type family struct {
 	reply  func() reply  // the struct of a look
 	body   string        // a success, for benchmarks
 	notice noticeParser  // nil: it does not call back
+	input  any           // of an order, where it has to be of a type
 	stated polltest.Adapter
 	kinds  []jobpoll.FailureKind // that it can tell
 }
@@ -99,7 +100,11 @@ func tryFamily(t *testing.T, name string, c *canned) {
 	if rep.State.Terminal() && rep.State != jobpoll.StateSucceeded {
 		require.Nil(t, rep.Output, "%s: %s", name, c.body)
 	}
-	sent, rep, err := a.Submit(ctx, Order{Model: "own/app", Path: "/v1/jobs"})
+	order := Order{Model: "own/app", Path: "/v1/jobs", Input: families[name].input}
+	if order.Input != nil {
+		order.Path = "" // there is one
+	}
+	sent, rep, err := a.Submit(ctx, order)
 	sane(t, rep, err)
 	require.Equal(t, err == nil, sent.ID != "")
 	if fetches {

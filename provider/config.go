@@ -37,20 +37,24 @@ type Config struct {
 	// answers and in Job.Ref may name. They get the credentials too.
 	Hosts []string
 	// Credentials gives the secret. It is asked before the first request and
-	// after a refusal, by Refresh; in between the secret is kept. Nil: requests
-	// carry none, which the adapters refuse. Secret("") is refused by all.
+	// after a refusal, by Refresh; in between the secret is kept. Nil, and Tokens
+	// too: requests carry none, which the adapters refuse. Secret("") is refused
+	// by all.
 	Credentials Credentials
-	// Tokens gives the secret instead where it runs out: KlingTokens, access tokens
-	// of Google and of Azure. A Token is renewed before its end, so that none is
-	// refused: 5 minutes before, of one that lives less than 20 minutes in the last
-	// quarter of its life. One call renews it for all, which meanwhile go on
-	// with the old one; where that fails in half of Timeout the old one serves until
-	// its end, and is tried to be renewed in half of the time that is left, again and
-	// again. After its end no call goes out without another: it fails with the
-	// kind ErrorAuth. A clock that is set back behind the instant at which the
-	// token was asked for has it renewed. What Token.Expiry says is compared with
-	// the wall clock of Clock; a Token that has expired when it comes is refused.
-	// Refresh asks anew as with Credentials. Nil: Credentials.
+	// Tokens gives the secret instead of Credentials where it runs out:
+	// KlingTokens, access tokens of Google and of Azure. Both is refused.
+	//
+	// A Token is renewed before its end, so that none is refused: 5 minutes before,
+	// or in the last quarter of its life where that is less. One call asks for all
+	// and waits for half of Timeout at most; the others go on with the old Token,
+	// and so does that one where it gets no other. The next tries when half of
+	// what is left has passed. After the end of a Token no call goes out
+	// without another one: it fails with the kind ErrorAuth, and with
+	// jobpoll.ErrNotSent where it is a Post.
+	//
+	// Ends are told by the wall clock of Clock. A Token that has ended when it comes
+	// is refused, and one that was asked for after now, as the clock was set back,
+	// is renewed. One without an Expiry is kept as that of Credentials.
 	Tokens TokenSource
 	// Header is the header that carries the secret. Empty: Authorization.
 	Header string

@@ -17,10 +17,11 @@ const (
 )
 
 // KlingTokens gives the tokens by which Kling takes an access key and a secret key,
-// for Config.Tokens: a JWT, signed by HS256, that holds for 30 minutes. Neither key
-// is sent. White space around them is cut off; an empty one is refused by NewKling.
-// They hold from 5 s before they are signed on: where Config.Clock is ahead of
-// Kling's by more, Kling refuses new ones for so long, with the code 1003.
+// for Config.Tokens: a JWT, signed by HS256, that names the access key and holds for
+// 30 minutes. The secret key is not sent. White space around the keys is cut off;
+// an empty one is refused by NewKling. A token holds from 5 s before it is signed:
+// where Config.Clock is ahead of Kling's by more, Kling refuses it until then, with
+// the code 1003.
 //
 // Source: a copy of Kling's documents of its API
 func KlingTokens(accessKey, secretKey string) TokenSource {

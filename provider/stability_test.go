@@ -13,6 +13,7 @@ func init() {
 	families["stability"] = family{
 		make:  func(cfg Config) (adapter, error) { return made(NewStability(cfg)) },
 		words: stabilityWords,
+		input: Form{Files: []File{{Field: "image", Content: []byte("an image")}}},
 		reply: func() reply { return &stabilityResult{address: "https://api.example/r"} },
 		body:  `{"video":"AAAAIGZ0eXBpc29t","finish_reason":"SUCCESS","seed":1}`,
 		kinds: []jobpoll.FailureKind{jobpoll.FailureFiltered, jobpoll.FailureNoOutput},
