@@ -92,6 +92,9 @@ func (x *exchange) page(r *Reply) {
 	now := x.elapsed()
 	r.Total = len(x.order)
 	from := r.Total - x.newer(r.Total)
+	if x.call.After != "" {
+		from = max(slices.IndexFunc(x.order, func(j *job) bool { return j.id == x.call.After }), 0)
+	}
 	to := max(from-x.limit(), 0)
 	for _, j := range slices.Backward(x.order[to:from]) {
 		r.Page = append(r.Page, x.view(j, j.state(now, x.ahead(j)), x.base()))

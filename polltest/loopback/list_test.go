@@ -53,6 +53,37 @@ func TestAListHasPages(t *testing.T) {
 	}
 }
 
+func TestAListBeginsAfterAJobWhateverWasDeleted(t *testing.T) {
+	server := started(t, loopback.Config{Wire: loopback.OpenAI(), PageSize: 2})
+	c := client(t)
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		server.Add(id, `running`)
+	}
+	do(t, c, "DELETE", server.URL()+"/v1/videos/a", "")
+	do(t, c, "DELETE", server.URL()+"/v1/videos/d", "")
+	for _, tt := range []struct {
+		query string
+		want  []string
+		more  bool
+	}{
+		{"", []string{"e", "c"}, true},
+		{"?after=c", []string{"b"}, false},
+		{"?after=b", nil, false},
+		{"?after=e&limit=1", []string{"c"}, true},
+		{"?limit=9", []string{"e", "c", "b"}, false},
+		{"?limit=-1", []string{"e", "c"}, true},
+		{"?after=none", nil, false},
+	} {
+		_, body := do(t, c, "GET", server.URL()+"/v1/videos"+tt.query, "")
+		var ids []string
+		for _, video := range field(t, body, "data").([]any) {
+			ids = append(ids, video.(map[string]any)["id"].(string))
+		}
+		assert.Equal(t, tt.want, ids, tt.query)
+		assert.Equal(t, tt.more, field(t, body, "has_more"), tt.query)
+	}
+}
+
 func TestAListOfSomeJobsIsALookAtEach(t *testing.T) {
 	clock := polltest.NewClock(time.Time{})
 	server := started(t, loopback.Config{Wire: loopback.Ark(), Clock: clock})

@@ -1,6 +1,7 @@
 package loopback
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -14,9 +15,11 @@ import (
 // below /v1, submitted as JSON or as multipart/form-data. The bytes of a video are
 // a call of their own. DELETE makes a video one that is not known; there is no
 // call that only cancels. A canceled job is "cancelled", a word of gateways'; an
-// expired one is failed. Config.Retry of RetryMillis is what its SDKs read.
+// expired one is failed. Config.Retry of RetryMillis is what its SDKs read. A list is
+// newest first, whatever its order says.
 //
-// Sources: npm openai 6.49.0 and openai-go 3.99.0.
+// Sources: npm openai 7.59.0, which works with it, and openai-go 3.99.0. Not
+// verified: the status of a video's bytes before it is done, here 404.
 func OpenAI() Wire { return openAI{} }
 
 type openAI struct{}
@@ -26,9 +29,7 @@ var openAIWords = map[jobpoll.State]string{
 	jobpoll.StateFailed: "failed", jobpoll.StateCanceled: "cancelled", jobpoll.StateExpired: "failed",
 }
 
-const openAIID = "video_68e0a1b2"
-
-func (openAI) ID(n int) string { return fmt.Sprintf(openAIID+"%024d", n) }
+func (openAI) ID(n int) string { return fmt.Sprintf("video_68e0a1b2%024d", n) }
 
 func (openAI) Read(r *http.Request, body json.RawMessage) Call {
 	call := Call{Credential: bearer(r, "Bearer")}
@@ -42,10 +43,8 @@ func (openAI) Read(r *http.Request, body json.RawMessage) Call {
 		}
 		call.Model = member(body, "model")
 	case r.URL.Path == "/v1/videos" && r.Method == http.MethodGet:
-		call.Op = OpList
-		if n, err := strconv.Atoi(strings.TrimPrefix(r.URL.Query().Get("after"), openAIID)); err == nil {
-			call.Cursor = strconv.Itoa(n - 1)
-		}
+		call.Op, call.After = OpList, r.URL.Query().Get("after")
+		call.Limit, _ = strconv.Atoi(r.URL.Query().Get("limit"))
 	case isOne && r.Method == http.MethodGet:
 		call.Op, call.ID = OpStatus, id
 	case isOne && r.Method == http.MethodDelete:
@@ -65,7 +64,10 @@ type openAIVideo struct {
 	Created   any          `json:"created_at"`
 	Completed any          `json:"completed_at"`
 	Expires   any          `json:"expires_at"`
-	Prompt    string       `json:"prompt"`
+	Prompt    any          `json:"prompt"`
+	Seconds   string       `json:"seconds"`
+	Size      string       `json:"size"`
+	Remixed   any          `json:"remixed_from_video_id"`
 	Error     *openAIError `json:"error"`
 }
 
@@ -101,7 +103,8 @@ func (w openAI) Write(r Reply) Answer {
 func (openAI) video(x View) openAIVideo {
 	v := openAIVideo{
 		ID: x.ID, Object: "video", Model: x.Model, Status: orNil(x.Word(openAIWords)), Progress: x.percent(),
-		Created: unix(x.SubmittedAt), Completed: unix(x.EndedAt), Prompt: member(x.Input, "prompt"),
+		Created: unix(x.SubmittedAt), Completed: unix(x.EndedAt), Prompt: orNil(member(x.Input, "prompt")),
+		Seconds: cmp.Or(member(x.Input, "seconds"), "4"), Size: cmp.Or(member(x.Input, "size"), "720x1280"),
 	}
 	switch kind, why, ok := x.failed(); {
 	case x.Entry.State == jobpoll.StateSucceeded:

@@ -68,6 +68,9 @@ type Call struct {
 	Deadline time.Duration
 	Logs     bool   // the answer should have logs
 	Cursor   string // of OpList, as Reply.Next told it; a number below zero: so many newer ones are passed over
+	// After begins the page of OpList with what is older than that job, whatever the
+	// Cursor. Nothing is older than one that is not known.
+	After string
 	// Only are the jobs that OpList asks for, by their ids: it looks at each, as
 	// OpStatus does. Nil: it asks for all, and is no look.
 	Only []string
