@@ -85,6 +85,7 @@ func check(dir string) error {
 		{"wavespeed.test.mjs", loopback.WaveSpeed(), false},
 		{"xai.test.mjs", loopback.XAI(), false},
 		{"azurelro.test.mjs", loopback.AzureLRO(), false},
+		{"openai.test.mjs", loopback.OpenAI(), true},
 	}
 	errs := make([]error, len(sdks)+1)
 	var all sync.WaitGroup
