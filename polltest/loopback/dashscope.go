@@ -16,8 +16,9 @@ import (
 // 200. Times have no zone, and are those of Beijing. An expired job is UNKNOWN. The
 // list is not served.
 //
-// Sources: https://www.alibabacloud.com/help/en/model-studio/manage-asynchronous-tasks
-// and DashScope's SDK for Python. Not documented are the codes of errors but of
+// Sources: https://www.alibabacloud.com/help/en/model-studio/manage-asynchronous-tasks,
+// DashScope's SDK for Python, and npm @ai-sdk/alibaba 1.0.61, which works with it. Not
+// documented are the codes of errors but of
 // arrears and of a filter.
 func DashScope() Wire { return dashScope{} }
 

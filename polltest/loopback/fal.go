@@ -20,7 +20,7 @@ import (
 // Sources: npm @fal-ai/client 1.10.1 and https://docs.fal.ai/model-apis. Not
 // documented are the codes of a cancellation that comes late (here 400), of a
 // path with the sub-path (405), and of a result that is asked for too early
-// (400).
+// (400; npm @ai-sdk/fal 2.0.59 goes by the text of that answer alone).
 func Fal() Wire { return fal{} }
 
 type fal struct{}

@@ -21,6 +21,8 @@ func Veo() Wire { return google{of: atGemini} }
 
 // VertexVeo is the wire of Google's Veo at Vertex AI, where an operation is asked
 // for by a POST to its model. In all else it is Veo; keys are Bearer tokens.
+//
+// Source: npm @ai-sdk/google-vertex 4.0.208, which works with it
 func VertexVeo() Wire { return google{of: atVertex} }
 
 // GoogleLRO is the wire of a service with long-running operations by AIP-151, below

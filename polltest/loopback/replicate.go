@@ -18,7 +18,8 @@ import (
 // A percentage in a script goes into the logs, where provider.Replicate does not
 // read it: a job of this wire shows no progress.
 //
-// Sources: npm replicate 1.4.0 and https://replicate.com/docs/reference/http.
+// Sources: npm replicate 1.4.0, @ai-sdk/replicate 2.0.57, which knows no "aborted",
+// and https://replicate.com/docs/reference/http.
 func Replicate() Wire { return replicate{} }
 
 type replicate struct{}
