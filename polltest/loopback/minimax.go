@@ -14,8 +14,9 @@ import (
 // that is done has a file, whose URL is a call of its own. There is no call to
 // cancel; a canceled or expired job is failed.
 //
-// Sources: MiniMax's command line and https://platform.minimax.io. Not documented
-// is the answer to an unknown task, here 404.
+// Sources: MiniMax's command line, its npm minimax-mcp-js 0.0.18, which works with
+// it, and https://platform.minimax.io. Not documented is the answer to an unknown
+// task, here 404.
 func MiniMax() Wire { return miniMax{} }
 
 type miniMax struct{}
