@@ -1,6 +1,6 @@
-// Sdkcheck lets the official JavaScript SDKs of providers work with the servers
-// of package polltest/loopback: what the vendors' own clients take for the
-// provider is shaped as the provider is. And it lets the vendors' libraries for
+// Sdkcheck lets published JavaScript SDKs of providers work with the servers of
+// package polltest/loopback, the vendors' own where there are such: what they take
+// for the provider is shaped as the provider is. And it lets the vendors' libraries for
 // webhooks sign what package webhook verifies, and verify what polltest/sign
 // signs.
 //
@@ -114,6 +114,7 @@ func check(dir string) error {
 		{"aireplicate.test.mjs", loopback.Replicate(), false},
 		{"minimax.test.mjs", loopback.MiniMax(), false},
 		{"stability.test.mjs", loopback.Stability(), false},
+		{"kling.test.mjs", klingTokens{loopback.Kling()}, false},
 	}
 	errs := make([]error, len(sdks)+1)
 	var all sync.WaitGroup

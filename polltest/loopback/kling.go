@@ -15,8 +15,9 @@ import (
 // ("/text-to-video/kling-3.0"), by GET /tasks?task_ids=, with others or alone. There is
 // no call to cancel; a canceled or expired job is failed. External ids find nothing.
 //
-// Sources: copies of Kling's documents and two clients. Not verified: the shape of
-// the answer to a 3.x look, here a list.
+// Sources: copies of Kling's documents and three clients, of which npm kling-api
+// 1.0.0 works with the first API. Not verified: the shape of the answer to a 3.x look,
+// here a list.
 func Kling() Wire { return kling{} }
 
 type kling struct{}
