@@ -12,7 +12,7 @@ const asFal = async (url, init) => {
   return new Response((await response.text()).replaceAll(server, queue), response);
 };
 const sdk = (apiKey = credential) => createFal({ apiKey, fetch: asFal }).video("fal-ai/video/v2/image-to-video");
-const generate = (prompt, { model = sdk(), pollTimeoutMs = 3000, headers } = {}) =>
+const generate = (prompt, { model = sdk(), pollTimeoutMs = 10_000, headers } = {}) =>
   model.doGenerate({ prompt, n: 1, headers, providerOptions: { fal: { pollIntervalMs: 40, pollTimeoutMs } } });
 
 describe("fal by the AI SDK", { concurrency: true }, () => {

@@ -6,7 +6,7 @@ import { createReplicate } from "@ai-sdk/replicate";
 const version = "5c7d5dc6dd8bf75c1acaa8565735e7986bc5b66206b55cca93cb72c9bf15ccaa";
 const sdk = (apiToken = process.env.SERVER_CREDENTIAL, model = "owner/name") =>
   createReplicate({ apiToken, baseURL: `${process.env.SERVER_URL}/v1` }).video(model);
-const generate = (prompt, { model = sdk(), pollTimeoutMs = 4000, maxWaitTimeInSeconds = 1 } = {}) =>
+const generate = (prompt, { model = sdk(), pollTimeoutMs = 10_000, maxWaitTimeInSeconds = 1 } = {}) =>
   model.doGenerate({ prompt, n: 1, providerOptions: { replicate: { pollIntervalMs: 40, pollTimeoutMs, maxWaitTimeInSeconds } } });
 
 describe("replicate by the AI SDK", { concurrency: true }, () => {

@@ -5,7 +5,7 @@ import { createAlibaba } from "@ai-sdk/alibaba";
 // This is the client of others than Alibaba, which publishes none for JavaScript.
 const sdk = (apiKey = process.env.SERVER_CREDENTIAL, model = "wan2.6-t2v") =>
   createAlibaba({ apiKey, videoBaseURL: process.env.SERVER_URL }).video(model);
-const generate = (prompt, { model = sdk(), pollTimeoutMs = 3000, ...more } = {}) =>
+const generate = (prompt, { model = sdk(), pollTimeoutMs = 10_000, ...more } = {}) =>
   model.doGenerate({ prompt, n: 1, providerOptions: { alibaba: { pollIntervalMs: 40, pollTimeoutMs } }, ...more });
 
 describe("alibaba", { concurrency: true }, () => {

@@ -5,7 +5,7 @@ import { createByteDance } from "@ai-sdk/bytedance";
 // This is the client of others than Ark, which publishes none for JavaScript.
 const sdk = (apiKey = process.env.SERVER_CREDENTIAL) =>
   createByteDance({ apiKey, baseURL: `${process.env.SERVER_URL}/api/v3` }).video("seedance-1-0-pro-250528");
-const generate = (prompt, { model = sdk(), pollTimeoutMs = 3000, ...more } = {}) =>
+const generate = (prompt, { model = sdk(), pollTimeoutMs = 10_000, ...more } = {}) =>
   model.doGenerate({ prompt, n: 1, providerOptions: { bytedance: { pollIntervalMs: 40, pollTimeoutMs } }, ...more });
 
 describe("bytedance", { concurrency: true }, () => {

@@ -13,7 +13,7 @@ const sdk = (secretKey = process.env.SERVER_CREDENTIAL) => {
   return api;
 };
 const kling = sdk();
-const options = { interval: 40, timeout: 4000, showSpinner: false };
+const options = { interval: 40, timeout: 10_000, showSpinner: false };
 const begin = async (prompt, api = kling) => (await api.textToVideo({ prompt, duration: "5" })).data.task_id;
 const query = (id) => kling.queryTextToVideoTask(id);
 const until = (id, more) => kling.waitForVideoResult(id, query, { ...options, ...more });

@@ -11,7 +11,7 @@ const sdk = (token = process.env.SERVER_CREDENTIAL) =>
     baseURL: `${process.env.SERVER_URL}/v1beta1/${parent}`,
     googleAuthOptions: { authClient: { getAccessToken: async () => ({ token }) } },
   }).video("veo-3.1-generate-001");
-const generate = (prompt, { model = sdk(), pollTimeoutMs = 3000 } = {}) =>
+const generate = (prompt, { model = sdk(), pollTimeoutMs = 10_000 } = {}) =>
   model.doGenerate({ prompt, n: 1, providerOptions: { vertex: { pollIntervalMs: 40, pollTimeoutMs } } });
 
 describe("vertex", { concurrency: true }, () => {
