@@ -70,7 +70,7 @@ func NewAzureLRO(cfg Config) (*AzureLRO, error) {
 // azureStatus is what a monitor tells of an operation.
 type azureStatus struct {
 	ID         Text            `json:"id"`
-	Word       json.RawMessage `json:"status"` // some answers have none
+	Status     status          `json:"status"`
 	Error      openAIError     `json:"error"`
 	Result     json.RawMessage `json:"result"`
 	State      string          `json:"provisioningState"`
@@ -81,16 +81,15 @@ type azureStatus struct {
 	at azureRef
 }
 
-func (v *azureStatus) readable() bool        { return v.Word != nil || v.at.kind != "" }
+func (v *azureStatus) readable() bool        { return v.Status.told || v.at.kind != "" }
 func (v *azureStatus) id() string            { return string(v.ID) }
 func (v *azureStatus) refusal(*Answer) error { return nil }
 
 func (v *azureStatus) report(ans *Answer) (jobpoll.Report, error) {
-	word, bare := "", v.at.kind != ""
-	_ = json.Unmarshal(v.Word, &word) // what is no text is no word
+	word, bare := v.Status.word, v.at.kind != ""
 	output := v.Result
 	if put := either(v.Properties.State, v.State); v.at.kind == atResource {
-		word, output, v.Word = put, ans.Body, nil
+		word, output, v.Status.told = put, ans.Body, false
 	} else if bare && word == "" && ans.Status != http.StatusAccepted && unhappy(azureWords.State(put)) {
 		word = put
 	}
@@ -99,7 +98,7 @@ func (v *azureStatus) report(ans *Answer) (jobpoll.Report, error) {
 	case word != "":
 	case bare && ans.Status == http.StatusAccepted:
 		r.State = jobpoll.StateRunning
-	case bare && v.Word == nil && v.Error == (openAIError{}) && isObject(ans.Body):
+	case bare && !v.Status.told && v.Error == (openAIError{}) && isObject(ans.Body):
 		r.State, output = jobpoll.StateSucceeded, ans.Body
 	default:
 		return jobpoll.Report{}, noStatus(ans)
@@ -236,7 +235,7 @@ func (p *AzureLRO) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Re
 		return jobpoll.Job{}, jobpoll.Report{}, err
 	}
 	rep := jobpoll.Report{Hint: ans.Hint}
-	if v.Word != nil { // a success without one is of the call, not of the job
+	if v.Status.told { // a success without one is of the call, not of the job
 		if told, err := v.report(&ans); err == nil {
 			rep = told
 		}

@@ -96,15 +96,10 @@ func (v *lumaGeneration) report(ans *Answer) (jobpoll.Report, error) {
 
 // output is the assets, where they are what was ordered.
 func (v *lumaGeneration) output() json.RawMessage {
-	var has struct {
-		Video Text `json:"video"`
-		Image Text `json:"image"`
+	if textIn(v.Assets, "video", "image") {
+		return v.Assets
 	}
-	_ = json.Unmarshal(v.Assets, &has) // another shape has neither
-	if has.Video == "" && has.Image == "" {
-		return nil
-	}
-	return v.Assets
+	return nil
 }
 
 // Check asks about one generation.

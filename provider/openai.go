@@ -59,18 +59,23 @@ func NewOpenAI(cfg Config) (*OpenAI, error) {
 }
 
 // openAIError is how OpenAI and many after it tell an error.
-type openAIError struct {
-	Code    Text `json:"code"`
-	Message Text `json:"message"`
-}
+type openAIError struct{ Code, Message Text }
 
 // UnmarshalJSON takes an error that is a text for its message.
 func (e *openAIError) UnmarshalJSON(b []byte) error {
-	type fields openAIError
-	if len(b) > 0 && b[0] == '{' {
-		return json.Unmarshal(b, (*fields)(e))
+	if len(b) == 0 || b[0] != '{' {
+		return e.Message.UnmarshalJSON(b)
 	}
-	return e.Message.UnmarshalJSON(b)
+	m := members(b)
+	for m.next() {
+		switch {
+		case m.is("code"):
+			e.Code = m.text()
+		case m.is("message"):
+			e.Message = m.text()
+		}
+	}
+	return nil
 }
 
 // explainOpenAI tells a used-up account from too many calls.

@@ -146,24 +146,12 @@ func emptyList(raw []byte) bool {
 	return true
 }
 
-// withURL is a list of objects of which one at least has something in one of the
-// fields; nil if none has.
-func withURL(list json.RawMessage, fields ...string) json.RawMessage {
-	var all []map[string]Text
-	_ = json.Unmarshal(list, &all) // what is no object has no field
-	for _, one := range all {
-		for _, f := range fields {
-			if one[f] != "" {
-				return list
-			}
-		}
-	}
-	return nil
-}
-
 // mentions reports whether one of the words is in one of the texts, whatever their case.
 func mentions(words []string, texts ...string) bool {
 	for _, t := range texts {
+		if t == "" {
+			continue
+		}
 		t = strings.ToLower(t)
 		for _, w := range words {
 			if strings.Contains(t, w) {

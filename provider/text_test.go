@@ -44,6 +44,19 @@ func TestALongTextKeepsNoMoreThanItsBound(t *testing.T) {
 	}
 }
 
+// Of a part of an answer the rest is not kept either, where that is much.
+func TestAVideoKeepsLittleOfTheAnswerAroundIt(t *testing.T) {
+	const videos = `[{"gcsUri":"gs://b/a.mp4"}]`
+	for _, rest := range []string{"", strings.Repeat("x", 1<<18)} {
+		response := []byte(`{"rest":"` + rest + `","videos":` + videos + `}`)
+		output, _ := veoOutput(response)
+		require.JSONEq(t, videos, string(output))
+		clear(response)
+		kept := !strings.HasPrefix(string(output), "[")
+		require.Equal(t, rest == "", kept)
+	}
+}
+
 func TestTimesOfAllForms(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for in, want := range map[Text]time.Time{

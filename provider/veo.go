@@ -78,48 +78,79 @@ func newVeo(cfg Config, variable string, vertex bool) (*Veo, error) {
 
 // veoOutput reads the response of an operation, of Gemini or of Vertex.
 func veoOutput(response json.RawMessage) (json.RawMessage, jobpoll.Failure) {
-	type taken struct {
-		Count   Text   `json:"raiMediaFilteredCount"`
-		Reasons []Text `json:"raiMediaFilteredReasons"`
+	var videos, samples json.RawMessage
+	var taken, takenAtGemini veoTaken
+	m := members(response)
+	for m.next() {
+		switch {
+		case m.is("videos"):
+			videos = m.value
+		case m.is("generateVideoResponse"):
+			m := members(m.value)
+			for m.next() {
+				if m.is("generatedSamples") {
+					samples = m.value
+				}
+				takenAtGemini.read(&m)
+			}
+		default:
+			taken.read(&m)
+		}
 	}
-	var v struct {
-		taken
-		Videos json.RawMessage `json:"videos"`
-		Gemini struct {
-			taken
-			Samples json.RawMessage `json:"generatedSamples"`
-		} `json:"generateVideoResponse"`
+	if out := withURL(videos, "gcsUri", "bytesBase64Encoded"); out != nil {
+		return partOf(response, out), jobpoll.Failure{}
 	}
-	_ = json.Unmarshal(response, &v) // another shape has no videos
-	if out := withURL(v.Videos, "gcsUri", "bytesBase64Encoded"); out != nil {
-		return out, jobpoll.Failure{}
-	}
-	if veoSamples(v.Gemini.Samples) {
-		return v.Gemini.Samples, jobpoll.Failure{}
+	if veoSamples(samples) {
+		return partOf(response, samples), jobpoll.Failure{}
 	}
 	f := jobpoll.Failure{}
-	for _, t := range []taken{v.taken, v.Gemini.taken} {
-		if n, _ := t.Count.count(); n == 0 && len(t.Reasons) == 0 {
+	for _, t := range [...]veoTaken{taken, takenAtGemini} {
+		reason := items(t.reasons)
+		more := reason.next()
+		if n, _ := t.count.count(); n == 0 && !more {
 			continue
 		}
 		f.Kind = jobpoll.FailureFiltered
-		for _, reason := range t.Reasons {
-			f.Message = strings.TrimPrefix(cut([]byte(f.Message+"; "+string(reason))), "; ")
+		for ; more; more = reason.next() {
+			f.Message = strings.TrimPrefix(cut([]byte(f.Message+"; "+string(reason.text()))), "; ")
 		}
 	}
 	return nil, f
 }
 
-// veoSamples reports whether one of the samples has a video.
-func veoSamples(raw json.RawMessage) bool {
-	var list []struct {
-		Video struct {
-			URI Text `json:"uri"`
-		} `json:"video"`
+// veoTaken is what a filter took.
+type veoTaken struct {
+	count   Text
+	reasons json.RawMessage
+}
+
+func (t *veoTaken) read(m *walk) {
+	switch {
+	case m.is("raiMediaFilteredCount"):
+		t.count = m.text()
+	case m.is("raiMediaFilteredReasons"):
+		m.list(&t.reasons)
 	}
-	_ = json.Unmarshal(raw, &list) // another shape has none
-	for _, s := range list {
-		if s.Video.URI != "" {
+}
+
+// veoSamples reports whether one of the samples has a video.
+func veoSamples(samples json.RawMessage) bool {
+	s := items(samples)
+	for s.next() {
+		has := false
+		m := members(s.value)
+		for m.next() {
+			if !m.is("video") {
+				continue
+			}
+			v := members(m.value)
+			for v.next() {
+				if v.is("uri") {
+					has = v.hasText()
+				}
+			}
+		}
+		if has {
 			return true
 		}
 	}

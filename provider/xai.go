@@ -50,31 +50,25 @@ func NewXAI(cfg Config) (*XAI, error) {
 // xaiVideo is what xAI tells of a video.
 type xaiVideo struct {
 	ID       Text            `json:"request_id"`
-	Word     json.RawMessage `json:"status"` // some answers have none
+	Status   status          `json:"status"`
 	Progress Text            `json:"progress"`
 	Video    json.RawMessage `json:"video"`
 	Error    openAIError     `json:"error"`
 }
 
-func (v *xaiVideo) readable() bool        { return v.Word != nil || v.ID != "" || v.Video != nil }
+func (v *xaiVideo) readable() bool        { return v.Status.told || v.ID != "" || v.Video != nil }
 func (v *xaiVideo) id() string            { return string(v.ID) }
 func (v *xaiVideo) refusal(*Answer) error { return nil }
 
 func (v *xaiVideo) report(ans *Answer) (jobpoll.Report, error) {
-	word := ""
-	_ = json.Unmarshal(v.Word, &word) // what is no text is no word
-	var video struct {
-		URL     Text  `json:"url"`
-		Respect *bool `json:"respect_moderation"`
-	}
-	_ = json.Unmarshal(v.Video, &video) // another shape has no URL
-	blocked := video.Respect != nil && !*video.Respect
+	word := v.Status.word
+	made, blocked := v.video()
 	r := jobpoll.Report{State: xaiWords.State(word), RawStatus: word, Hint: ans.Hint}
 	switch {
 	case word != "":
 	case ans.Status == http.StatusAccepted:
 		r.State = jobpoll.StateRunning
-	case v.Word == nil && (video.URL != "" || blocked):
+	case !v.Status.told && (made || blocked):
 		r.State = jobpoll.StateSucceeded
 	default:
 		return jobpoll.Report{}, noStatus(ans)
@@ -88,11 +82,30 @@ func (v *xaiVideo) report(ans *Answer) (jobpoll.Report, error) {
 		f.Kind = jobpoll.FailureFiltered
 	}
 	var output json.RawMessage
-	if video.URL != "" {
+	if made {
 		output = v.Video
 	}
 	settle(&r, output, f)
 	return r, nil
+}
+
+// video reads the object "video": whether it has a URL, and whether it was blocked.
+func (v *xaiVideo) video() (made, blocked bool) {
+	m := members(v.Video)
+	for m.next() {
+		switch {
+		case m.is("url"):
+			made = m.hasText()
+		case m.is("respect_moderation"):
+			switch string(m.value) { // what is no flag says nothing
+			case "false":
+				blocked = true
+			case "true", "null":
+				blocked = false
+			}
+		}
+	}
+	return made, blocked
 }
 
 // Check asks about one video.

@@ -1,0 +1,111 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// What is made of the parts of an answer that a walk shows, by the rules of
+// package json and of Text.
+
+// text is the value, read as a Text.
+func (w *walk) text() (t Text) {
+	_ = t.UnmarshalJSON(w.value) // it gives no error
+	return t
+}
+
+// word puts a text into s, as package json does for a field that is a string:
+// null and another type change nothing.
+func (w *walk) word(s *string) {
+	if w.value[0] == '"' {
+		*s = unquoted(w.value)
+	}
+}
+
+// list puts a list into l, as package json does: null takes away what was there,
+// and another type changes nothing.
+func (w *walk) list(l *json.RawMessage) {
+	switch w.value[0] {
+	case '[':
+		*l = w.value
+	case 'n':
+		*l = nil
+	}
+}
+
+// hasText reports whether the value, read as a Text, would be something.
+func (w *walk) hasText() bool {
+	switch string(w.value) {
+	case "", "null", "false", `""`:
+		return false
+	}
+	return true
+}
+
+// unquoted is the text of a JSON string, all of it; empty of what is none.
+func unquoted(raw []byte) string {
+	if n := len(raw); n > 1 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw[1 : n-1])
+	}
+	var s string
+	_ = json.Unmarshal(raw, &s) // what is no text leaves it empty
+	return s
+}
+
+// status is a word that some answers do not have at all, which says something else
+// than one that is empty.
+type status struct {
+	told bool // there is one, of any type
+	word string
+}
+
+// UnmarshalJSON reads a value; what is no text is no word. It gives no error.
+func (s *status) UnmarshalJSON(b []byte) error {
+	s.told, s.word = true, unquoted(b)
+	return nil
+}
+
+// withURL is a list of objects of which one at least has something in one of the
+// fields, which count by their exact names; nil if none has.
+func withURL(list json.RawMessage, fields ...string) json.RawMessage {
+	item := items(list)
+	for item.next() {
+		for _, f := range fields {
+			has := false
+			m := members(item.value)
+			for m.next() {
+				if string(m.name) == f {
+					has = m.hasText()
+				}
+			}
+			if has {
+				return list
+			}
+		}
+	}
+	return nil
+}
+
+// textIn reports whether an object has a text in one of two fields.
+func textIn(object []byte, one, other string) bool {
+	var has [2]bool
+	m := members(object)
+	for m.next() {
+		switch {
+		case m.is(one):
+			has[0] = m.hasText()
+		case m.is(other):
+			has[1] = m.hasText()
+		}
+	}
+	return has[0] || has[1]
+}
+
+// partOf is a part of a whole that does not keep much more than itself in memory.
+func partOf(whole, part []byte) []byte {
+	if len(whole) <= 2*len(part) {
+		return part
+	}
+	return bytes.Clone(part)
+}
