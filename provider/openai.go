@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/jobpoll/jobpoll"
@@ -138,8 +139,21 @@ func quoted(s string) json.RawMessage {
 	if s == "" {
 		return nil
 	}
-	raw, _ := json.Marshal(s) // a string is always JSON
-	return raw
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' { // in no URL
+			raw, _ := json.Marshal(s) // a string is always JSON
+			return raw
+		}
+	}
+	const and = `\u0026` // an ampersand as package json has it; a signed URL has some
+	raw := append(make(json.RawMessage, 0, len(s)+len(`""`)+len(and)*strings.Count(s, "&")), '"')
+	for {
+		part, rest, more := strings.Cut(s, "&")
+		if raw = append(raw, part...); !more {
+			return append(raw, '"')
+		}
+		raw, s = append(raw, and...), rest
+	}
 }
 
 // Check asks about one video.

@@ -2,6 +2,9 @@ package provider
 
 import (
 	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/jobpoll/jobpoll"
 	"github.com/jobpoll/jobpoll/polltest"
@@ -28,4 +31,18 @@ func init() {
 			Errors: []polltest.Answer{{Status: 429, Body: `{"error":{"code":"insufficient_quota","message":"pay"}}`, WantKind: jobpoll.ErrorQuota}},
 		},
 	}
+}
+
+func FuzzQuoted(f *testing.F) {
+	for _, s := range []string{"", "https://a.example/b?c=1&d=%20~", "a\"b", `\`, "<>", "é", "\x00", "\x7f", "\xff", "\u2028"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		want, err := json.Marshal(s)
+		require.NoError(t, err)
+		if s == "" {
+			want = nil
+		}
+		require.Equal(t, string(want), string(quoted(s)))
+	})
 }
