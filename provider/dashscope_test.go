@@ -2,6 +2,11 @@ package provider
 
 import (
 	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/jobpoll/jobpoll"
 	"github.com/jobpoll/jobpoll/polltest"
@@ -27,5 +32,22 @@ func init() {
 			Canceled: &canceled, Filtered: &filtered, NoOutput: &nothing, Cancel: &taken,
 			Errors: []polltest.Answer{{Body: `{"output":{"task_id":"{id}","task_status":"UNKNOWN"}}`, WantKind: jobpoll.ErrorNoSuchJob}},
 		},
+	}
+}
+
+// A time without a zone is one of Beijing; all that is not such a time is read as
+// a Text is.
+func TestTimesOfBeijing(t *testing.T) {
+	zone := time.FixedZone("", 8*60*60)
+	for _, s := range []string{
+		"2026-01-02 11:04:07", "2026-01-02 11:04:07.100", " 2026-01-02 11:04:07,5 ", "2026-01-02 1:04:07", "2026-02-30 11:04:07", "2026-01-02 24:00:00",
+		"2026-01-02 11:04:07Z", "2026-01-02 11:04:07+08:00", "2026-01-02T11:04:07", "2026-01-02T11:04:07Z", "2026-01-02", "2026-01-02 ", "0000-01-01 00:00:00",
+		"9999-12-31 23:59:59", "2026-01-02 11:04:60", "2026-01-02 11:04", "2026-01-02  11:04:07", "1767323045", "soon", "",
+	} {
+		want, err := time.ParseInLocation(time.DateTime, strings.TrimSpace(s), zone)
+		if err != nil {
+			want = Text(s).Time()
+		}
+		require.Equal(t, want.UTC(), beijing(Text(s)), "%q", s)
 	}
 }
