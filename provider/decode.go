@@ -108,8 +108,11 @@ func decodeInto(h http.Header, body []byte, into any) error {
 // forgive drops the error of an answer of which all could be read but a field of
 // another type, where known tells that what matters is there.
 func forgive(err error, known bool) error {
-	var other *json.UnmarshalTypeError
-	if known && errors.As(err, &other) {
+	if err == nil || !known {
+		return err
+	}
+	var other *json.UnmarshalTypeError // only an error is worth an allocation
+	if errors.As(err, &other) {
 		return nil
 	}
 	return err
@@ -144,22 +147,34 @@ var errEmptyBody = errors.New(emptyBody)
 
 // undecodable says why a body is no JSON; empty if it may be.
 func undecodable(h http.Header, body []byte) string {
-	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+	if e := first(h["Content-Encoding"]); e != "" && !strings.EqualFold(e, "identity") {
 		return fmt.Sprintf("the encoding %q, which was not asked for", jobpoll.Excerpt(e))
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		return emptyBody
 	}
-	if t := h.Get("Content-Type"); !mayBeJSON(t) {
+	if t := first(h["Content-Type"]); !mayBeJSON(t) {
 		return fmt.Sprintf("the content type %q", jobpoll.Excerpt(t))
 	}
 	return ""
+}
+
+// first is what http.Header.Get gives of a name that is in its canonical form
+// already: to make it so takes longer than to look.
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
 }
 
 // mayBeJSON reports whether a body of that type is worth a try: servers that do
 // not say what they send say text/plain or nothing.
 func mayBeJSON(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
+	if media == jsonMediaType {
+		return true
+	}
 	media = strings.ToLower(strings.TrimSpace(media))
 	switch media {
 	case "", jsonMediaType, "text/json", "text/plain", "application/octet-stream":
