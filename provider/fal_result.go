@@ -54,10 +54,14 @@ func (f *Fal) Fetch(ctx context.Context, job jobpoll.Job, done jobpoll.Report) (
 	if err != nil {
 		return falResultError(&ans, err, done)
 	}
-	if !HasOutput(out) {
-		return jobpoll.Report{State: jobpoll.StateFailed, RawStatus: done.RawStatus, Hint: ans.Hint, Failure: &jobpoll.Failure{Kind: jobpoll.FailureNoOutput}}, nil
-	}
-	return jobpoll.Report{State: jobpoll.StateSucceeded, RawStatus: done.RawStatus, Hint: ans.Hint, Output: out}, nil
+	return falResult(&ans, out, done), nil
+}
+
+// falResult is the Report of a result that is no error.
+func falResult(ans *Answer, out json.RawMessage, done jobpoll.Report) jobpoll.Report {
+	r := jobpoll.Report{State: jobpoll.StateSucceeded, RawStatus: done.RawStatus, Hint: ans.Hint}
+	settle(&r, out, jobpoll.Failure{})
+	return r
 }
 
 // falResultError tells the failure of a job from a fault of the call for its
