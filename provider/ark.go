@@ -112,7 +112,7 @@ func (v *arkTask) report(ans *Answer) (jobpoll.Report, error) {
 
 // output is the content, where there is a video or a file in it.
 func (v *arkTask) output() json.RawMessage {
-	if textIn(v.Content, "video_url", "file_url") {
+	if textIn(v.Content, "video_url") || textIn(v.Content, "file_url") {
 		return v.Content
 	}
 	return nil

@@ -96,7 +96,7 @@ func (v *lumaGeneration) report(ans *Answer) (jobpoll.Report, error) {
 
 // output is the assets, where they are what was ordered.
 func (v *lumaGeneration) output() json.RawMessage {
-	if textIn(v.Assets, "video", "image") {
+	if textIn(v.Assets, "video") || textIn(v.Assets, "image") {
 		return v.Assets
 	}
 	return nil

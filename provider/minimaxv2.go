@@ -116,12 +116,7 @@ func (v *miniMaxV2Task) report(ans *Answer) (jobpoll.Report, error) {
 
 // output is the content, where it has what was ordered.
 func (v *miniMaxV2Task) output() json.RawMessage {
-	var has struct {
-		URL    Text `json:"url"`
-		Prompt Text `json:"prompt"`
-	}
-	_ = json.Unmarshal(v.Content, &has) // another shape has neither
-	if has.URL != "" || has.Prompt != "" && v.Type == "h3_context_ir" {
+	if textIn(v.Content, "url") || v.Type == "h3_context_ir" && textIn(v.Content, "prompt") {
 		return v.Content
 	}
 	return nil

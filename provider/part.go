@@ -87,19 +87,15 @@ func withURL(list json.RawMessage, fields ...string) json.RawMessage {
 	return nil
 }
 
-// textIn reports whether an object has a text in one of two fields.
-func textIn(object []byte, one, other string) bool {
-	var has [2]bool
+// textIn reports whether an object has a text in a field.
+func textIn(object []byte, field string) (has bool) {
 	m := members(object)
 	for m.next() {
-		switch {
-		case m.is(one):
-			has[0] = m.hasText()
-		case m.is(other):
-			has[1] = m.hasText()
+		if m.is(field) {
+			has = m.hasText()
 		}
 	}
-	return has[0] || has[1]
+	return has
 }
 
 // partOf is a part of a whole that does not keep much more than itself in memory.
