@@ -18,6 +18,7 @@ func init() {
 			"submitted": jobpoll.StateQueued, "processing": jobpoll.StateRunning, "succeeded": jobpoll.StateSucceeded, "failed": jobpoll.StateFailed,
 		},
 		reply:  func() reply { return &klingReply{} },
+		plain:  func() any { return &klingPlain[[]klingTask]{} },
 		body:   list + `{"id":"kl-31","status":"succeeded","message":"","outputs":[{"type":"video","id":"v-1","url":"https://cdn.example.test/a.mp4","duration":"5.0"}],"create_time":1767323045000,"update_time":1767323145000}` + end,
 		notice: KlingNotice,
 		kinds:  []jobpoll.FailureKind{jobpoll.FailureUnknown, jobpoll.FailureFiltered, jobpoll.FailureNoOutput},

@@ -8,21 +8,22 @@ import (
 	"github.com/jobpoll/jobpoll/polltest"
 )
 
+// klingPlain is Kling's envelope without methods.
+type klingPlain[T any] struct {
+	Code    Text `json:"code"`
+	Message Text `json:"message"`
+	Data    T    `json:"data"`
+}
+
 func init() {
 	filtered := answers(200, `{"code":0,"data":{"task_id":"{id}","task_status":"failed","task_status_msg":"blocked by policy"}}`, jobpoll.Report{RawStatus: "failed"})
 	nothing := answers(200, `{"code":0,"data":{"task_id":"{id}","task_status":"succeed","task_result":{"videos":[]}}}`, jobpoll.Report{RawStatus: "succeed"})
 	families["kling"] = family{
-		make:  func(cfg Config) (adapter, error) { return made(NewKling(cfg)) },
-		words: klingWords,
-		ref:   KlingTextToVideo,
-		reply: func() reply { return &klingReply{} },
-		plain: func() any {
-			return &struct {
-				Code    Text      `json:"code"`
-				Message Text      `json:"message"`
-				Data    klingTask `json:"data"`
-			}{}
-		},
+		make:   func(cfg Config) (adapter, error) { return made(NewKling(cfg)) },
+		words:  klingWords,
+		ref:    KlingTextToVideo,
+		reply:  func() reply { return &klingReply{} },
+		plain:  func() any { return &klingPlain[klingTask]{} },
 		body:   `{"code":0,"message":"ok","request_id":"rq-2","data":{"task_id":"kl-01","task_status":"succeed","task_status_msg":"","task_result":{"videos":[{"id":"v-1","url":"https://cdn.example.test/a.mp4","duration":"5.0"}]},"created_at":1767323045000,"updated_at":1767323145000}}`,
 		notice: KlingNotice,
 		kinds:  []jobpoll.FailureKind{jobpoll.FailureUnknown, jobpoll.FailureFiltered, jobpoll.FailureNoOutput},
