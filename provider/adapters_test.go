@@ -88,6 +88,7 @@ func FuzzFamilies(f *testing.F) {
 			}
 		}
 		f.Add(i, 200, "application/json", []byte(`{"id":"`+kitKey+`","status":"`+kitKey+`","progress":1e400}`))
+		f.Add(i, 200, "a", []byte(`{"status":"`+kitKey[:4]+"\x8b\x8b"+kitKey[4:]+`"}`))
 	}
 	names := familyNames()
 	f.Fuzz(func(t *testing.T, i, status int, contentType string, body []byte) {

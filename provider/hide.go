@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -36,7 +37,8 @@ func newSecret(text string) *secret {
 }
 
 // hide puts an ellipsis for the secret, also where some or all of its characters
-// are escaped as JSON, URLs and HTML do. A nil secret hides nothing.
+// are escaped as JSON, URLs and HTML do, and where what nobody sees stands between
+// them, which jobpoll.Excerpt drops. A nil secret hides nothing.
 func (s *secret) hide(b []byte) []byte {
 	if s == nil {
 		return b
@@ -45,11 +47,21 @@ func (s *secret) hide(b []byte) []byte {
 		if bytes.Contains(b, []byte(p)) {
 			b = bytes.ReplaceAll(b, []byte(p), []byte(redacted))
 		}
-		if bytes.ContainsAny(b, escapeMarks) {
-			b = hideEscaped(b, p)
+		if isOdd(b) {
+			b = hideOdd(b, p)
 		}
 	}
 	return b
+}
+
+// isOdd reports whether a text has more than plain, visible ASCII.
+func isOdd[T string | []byte](text T) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '\\' || c == '%' || c == '&' {
+			return true
+		}
+	}
+	return false
 }
 
 // hideText is hide for a text, which it leaves alone where it can.
@@ -58,7 +70,7 @@ func (s *secret) hideText(text string) string {
 		return text
 	}
 	for _, p := range s.parts {
-		if strings.Contains(text, p) || strings.ContainsAny(text, escapeMarks) {
+		if isOdd(text) || strings.Contains(text, p) {
 			return string(s.hide([]byte(text)))
 		}
 	}
@@ -74,14 +86,14 @@ func (s *secret) hideHeader(h http.Header) {
 	}
 }
 
-func hideEscaped(b []byte, part string) []byte {
+func hideOdd(b []byte, part string) []byte {
 	var out []byte
 	kept := 0 // bytes of b that are in out
 	for i := 0; i < len(b); i++ {
 		if b[i] != part[0] && strings.IndexByte(escapeMarks, b[i]) < 0 {
 			continue
 		}
-		if n := escapedPrefix(b[i:], part); n > 0 {
+		if n := oddPrefix(b[i:], part); n > 0 {
 			out = append(append(out, b[kept:i]...), redacted...)
 			kept = i + n
 			i = kept - 1
@@ -93,22 +105,39 @@ func hideEscaped(b []byte, part string) []byte {
 	return append(out, b[kept:]...)
 }
 
-// escapedPrefix is how many bytes at the begin of b are part; 0: it is not there.
-func escapedPrefix(b []byte, part string) int {
+// oddPrefix is how many bytes at the begin of b are part; 0: it is not there.
+func oddPrefix(b []byte, part string) int {
 	at := 0
 	for part != "" {
 		r, size := utf8.DecodeRuneInString(part)
-		switch escaped, n := unescape(b[at:]); {
+		escaped, n := unescape(b[at:])
+		switch {
 		case n > 0 && escaped == r:
 			at += n
+		case at > 0 && n > 0 && unseen(escaped, n):
+			at += n
+			continue
 		case bytes.HasPrefix(b[at:], []byte(part[:size])):
 			at += size
+		case at > 0 && at < len(b):
+			r, n := utf8.DecodeRune(b[at:])
+			if !unseen(r, n) {
+				return 0
+			}
+			at += n
+			continue
 		default:
 			return 0
 		}
 		part = part[size:]
 	}
 	return at
+}
+
+// unseen reports whether a rune of so many bytes is shown to nobody: no UTF-8, a
+// control or a format character.
+func unseen(r rune, size int) bool {
+	return r == utf8.RuneError && size == 1 || !unicode.IsSpace(r) && unicode.In(r, unicode.Cc, unicode.Cf)
 }
 
 // unescape reads one escaped character, and tells its length; 0: there is none.

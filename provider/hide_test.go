@@ -69,6 +69,22 @@ func TestASecretIsHiddenInEachFormThatItMayComeBackIn(t *testing.T) {
 	require.Equal(t, "a test", string(newSecret("test").hide([]byte("a test"))), "so is a short secret")
 }
 
+// What jobpoll.Excerpt drops does not put a secret together again.
+func TestASecretWithWhatNobodySeesInItIsHidden(t *testing.T) {
+	s := newSecret(echoKey)
+	for _, between := range []string{"\x8b", "\xff\xfe\xe2\x80", "\u200b", "\u202e\u00ad", "\x00", "\x1b", `\u200b`, `\u0000`, "&#8203;", "%E2%80%8B", "%00"} {
+		form := strings.Join(strings.Split(echoKey, ""), between)
+		require.Equal(t, "x … y", string(s.hide([]byte("x "+form+" y"))), "%q", between)
+		require.Equal(t, "…", s.hideText(form), "%q", between)
+		require.NotContains(t, jobpoll.Excerpt(string(s.hide([]byte("{"+form)))), "0123456789", "%q", between)
+	}
+	for _, between := range []string{" ", "-", "\n", "é", `\u0041`} {
+		form := strings.Join(strings.Split(echoKey, ""), between)
+		require.Equal(t, form, string(s.hide([]byte(form))), "%q: it is another text", between)
+	}
+	require.Equal(t, "\x8b\u200b", string(s.hide([]byte("\x8b\u200b"))))
+}
+
 // A provider that sends the credential back does not get it into anything that
 // is logged or stored, in whatever form and place.
 func TestNoReportHoldsTheCredential(t *testing.T) {
