@@ -21,7 +21,9 @@ import (
 //
 // Lists lag, end somewhere (after seven days, say), and show less than a look. So no
 // job is lost by a list alone: one that is left out, or has an error, is looked at
-// by Check until that goes well, and ever after if it happens a second time.
+// by Check until that goes well, and ever after if it happens a second time. An error
+// of a Result that would end the job (ErrorGone, say, or a permanent one) is a
+// transient one until Check returns it too.
 //
 // An error of CheckBatch itself is one of the call, the map then means nothing:
 // it is a transient error for each of the jobs, whatever its kind, but for
@@ -226,13 +228,21 @@ func (c *lookCall) checkBatch(ctx context.Context) ([]Result, error) {
 	return all, nil
 }
 
-// ownError reads the error of a Result. It binds nobody else.
+// ownError reads the error of a Result. It binds nobody else, and what would end
+// the job is for a look of its own to tell.
 func ownError(err error) error {
 	err = readError(err)
-	if e, ok := err.(*lookError); ok {
-		e.Hint.Scope = ScopeJob
+	e, ok := err.(*lookError)
+	if !ok {
+		return err
 	}
-	return err
+	e.Hint.Scope, e.Err = ScopeJob, nil
+	switch e.Kind {
+	case ErrorRateLimited, ErrorConcurrency, ErrorAuth, ErrorNoSuchJob:
+	default:
+		e.Kind = ErrorTransient
+	}
+	return e
 }
 
 // sharedError is what the error of a batch means for each job: nothing that

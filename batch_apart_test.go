@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"github.com/jobpoll/jobpoll"
 	"github.com/jobpoll/jobpoll/polltest"
 	"github.com/stretchr/testify/assert"
@@ -106,4 +107,35 @@ func TestAJobThatAListTellsAnErrorOfIsLookedAtByItself(t *testing.T) {
 	}
 	assert.Equal(t, 2, listedIDs(b, "odd"))
 	r.atZero()
+}
+
+// A list that tells of the end of a job by an error may be wrong about it, or about
+// all: it is a look of its own that ends the job.
+func TestAnErrorInAListEndsNoJob(t *testing.T) {
+	for name, err := range map[string]error{
+		"gone":      &jobpoll.CheckError{Kind: jobpoll.ErrorGone},
+		"invalid":   &jobpoll.CheckError{Kind: jobpoll.ErrorInvalid},
+		"policy":    &jobpoll.CheckError{Kind: jobpoll.ErrorPolicy},
+		"quota":     &jobpoll.CheckError{Kind: jobpoll.ErrorQuota},
+		"permanent": backoff.Permanent(errors.New("no")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, b := shortRig(t, func(_ *rig, id string) (jobpoll.Result, bool) {
+				if id == "odd" {
+					return jobpoll.Result{Err: err}, true
+				}
+				return jobpoll.Result{}, true
+			})
+			batchWatch(r, `running; at 10m succeeded`, "odd", "a", "b")
+			batchWatch(r, `410`, "gone")
+			r.to(11 * time.Minute)
+			for _, id := range []string{"odd", "a", "b"} {
+				r.ended(id, jobpoll.ReasonSucceeded)
+			}
+			r.ended("gone", jobpoll.ReasonResultExpired)
+			assert.Len(t, r.looks("gone"), 2, "the second is its own")
+			assert.Equal(t, 2, listedIDs(b, "odd"))
+			r.atZero()
+		})
+	}
 }
