@@ -21,9 +21,9 @@ import (
 //
 // Lists lag, end somewhere (after seven days, say), and show less than a look. So no
 // job is lost by a list alone: one that is left out, or has an error, is looked at
-// by Check until that goes well, and ever after if it happens a second time. An error
-// of a Result that would end the job (ErrorGone, say, or a permanent one) is a
-// transient one until Check returns it too.
+// by Check until that goes well, and ever after if it happens a second time. So is one
+// that failed with FailureNoOutput. An error of a Result that would end the job
+// (ErrorGone, say, or a permanent one) is a transient one until Check returns it too.
 //
 // An error of CheckBatch itself is one of the call, the map then means nothing:
 // it is a transient error for each of the jobs, whatever its kind, but for
@@ -267,6 +267,12 @@ func sharedError(err error) (each error, refused bool) {
 	return &shared, refused
 }
 
+// lacksOutput reports whether the job is done and its output not there, which a
+// list may just not show.
+func (rep *Report) lacksOutput() bool {
+	return rep.State == StateFailed && rep.Failure != nil && rep.Failure.Kind == FailureNoOutput
+}
+
 // result is what a finished batch says of its i-th job.
 func (a *answered) result(i int) (rep *Report, err error, refused bool) {
 	if a.err != nil {
@@ -324,7 +330,7 @@ func (p *Poller) takeBatch(a *answered, now Stamp) {
 		}
 		rep, err, refused := a.result(i)
 		p.endCall(r)
-		if refused || a.err == nil && err != nil {
+		if refused || a.err == nil && (err != nil || rep.lacksOutput()) {
 			c.route.batch.trouble(one.h, !refused)
 		}
 		if a.shut && err != nil {

@@ -139,3 +139,37 @@ func TestAnErrorInAListEndsNoJob(t *testing.T) {
 		})
 	}
 }
+
+// A list may leave the output of a job away that a look shows.
+func TestAJobThatAListShowsNoOutputOfIsLookedAtByItself(t *testing.T) {
+	var list *bareList
+	r, b := batchRig(t, 10, func(b *polltest.Batch, _ *jobpoll.Config, rt *jobpoll.Route) {
+		list = &bareList{Batch: b}
+		rt.Checker = list
+	})
+	batchWatch(r, `running; at 20s succeeded`, "a", "b", "c")
+	batchWatch(r, `running; at 20s failed no-output`, "empty")
+	r.to(time.Minute)
+	for _, id := range []string{"a", "b", "c"} {
+		o := r.ended(id, jobpoll.ReasonSucceeded)
+		assert.Less(t, o.DetectedAt.Sub(r.start), 30*time.Second)
+	}
+	r.ended("empty", jobpoll.ReasonFailed)
+	assert.Equal(t, 4, listedIDs(b, "empty"), "the last look at it was its own")
+	r.atZero()
+}
+
+// bareList is a list that shows no outputs.
+type bareList struct{ *polltest.Batch }
+
+func (l *bareList) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jobpoll.Result, error) {
+	all, err := l.Batch.CheckBatch(ctx, jobs)
+	for id, res := range all {
+		if res.Report.State == jobpoll.StateSucceeded {
+			res.Report.State, res.Report.Output = jobpoll.StateFailed, nil
+			res.Report.Failure = &jobpoll.Failure{Kind: jobpoll.FailureNoOutput}
+			all[id] = res
+		}
+	}
+	return all, err
+}
