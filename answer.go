@@ -38,6 +38,9 @@ func (p *Poller) answer(r *record, c *lookCall, rep *Report, err error, now Stam
 		r.lookups = 0
 	}
 	rt.meter.lookEnded(kind, hint, 0, 0)
+	if kind == ErrorTransient && !own && c.kind == callCheck && rt.batch.checker != nil {
+		rt.batch.fails(r.handle(), c.inBatch(), int(r.track.Errors)+1, r.rules.MaxErrors)
+	}
 	p.observe(r, rep, err, ViaPoll, now, draw)
 	if kind == ErrorAuth && r.phase == phaseWaiting {
 		if rt.auth.held() {

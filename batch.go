@@ -30,8 +30,9 @@ import (
 // ErrorRateLimited, ErrorConcurrency and ErrorAuth, which cool the budget and hold
 // the route, once. As one job that the provider does not like may be what it
 // refuses them all for, the jobs of a call that was refused are looked at one by
-// one, by Check, until that goes well. ctx, panics and CheckTimeout are as for
-// Check.
+// one, by Check, until that goes well. So is a job that lists failed five times in a
+// row, or half of StopRules.MaxErrors times, until another list goes well. ctx,
+// panics and CheckTimeout are as for Check.
 //
 // To the budget, and in RouteMetrics.Calls, a batch is one call; in
 // RouteMetrics.Looks it is one look for each job.
@@ -64,6 +65,8 @@ type batches struct {
 	checker BatchChecker // nil: there are none
 	size    int          // at most
 	apart   map[handle]apart
+	good    uint64 // how often lists were seen to go well, or are likely to
+	away    bool   // looks fail as lists do
 }
 
 // apart is what a route knows of a job that a list did not do well with.
@@ -71,21 +74,53 @@ type apart struct {
 	alone  bool // its next look is one of its own
 	untold bool // as a list left it out, or told an error of it
 	before bool // likewise, and then a look of its own went well
+	failed bool // as lists fail: until batches.good is another
+	last   bool // but one more failure would end it
+	good   uint64
 }
 
 // trouble tells that a job is to be looked at by itself: the list did not tell of
 // it, or else the call of many was refused.
 func (b *batches) trouble(h handle, untold bool) {
 	a := b.apart[h]
-	a.alone, a.untold = true, a.untold || untold
+	a.alone, a.untold, a.failed = true, a.untold || untold, false
 	b.apart[h] = a
+}
+
+// mostFailed is how many lists in a row may fail a job before it is looked at by
+// itself, but no more than half of its StopRules.MaxErrors. Once lists go well again
+// that is over for all: looks at each could take very long.
+const mostFailed = 5
+
+// fails tells that a look at a job failed, for the nth time in a row: by a list, or
+// one of its own.
+func (b *batches) fails(h handle, listed bool, n, maxErrors int) {
+	a := b.apart[h]
+	switch {
+	case a.alone && !a.failed:
+	case !listed:
+		b.away = b.away || a.failed
+	case n >= min(mostFailed, maxErrors/2):
+		a.alone, a.failed, a.last, a.good = true, true, n >= maxErrors-1, b.good
+		b.apart[h] = a
+	}
 }
 
 // found tells that a look of its own went well.
 func (b *batches) found(h handle) {
+	if b.away { // the provider is back, and its lists may be
+		b.away = false
+		b.good++
+	}
 	a, ok := b.apart[h]
+	if a.failed && a.good == b.good { // the lists fail, and the provider does not
+		a.untold = true
+	}
+	a.failed = false
 	switch {
-	case !ok, a.untold && a.before: // it stays with looks of its own
+	case !ok:
+	case a.untold && a.before: // it stays with looks of its own
+		b.apart[h] = a
 	case a.untold, a.before:
 		b.apart[h] = apart{before: true}
 	default:
@@ -107,7 +142,11 @@ func (b *batches) calls(looks int) int { return (looks + b.size - 1) / b.size }
 
 // takes reports whether the next call of a job, which is a look, may be a batch.
 func (b *batches) takes(h handle) bool {
-	return b.checker != nil && !b.apart[h].alone
+	if b.checker == nil {
+		return false
+	}
+	a := b.apart[h]
+	return !a.alone || a.failed && !a.last && a.good != b.good
 }
 
 // fillBatch adds to the look c the further jobs that are due about now. Without
@@ -318,6 +357,9 @@ func (p *Poller) takeBatch(a *answered, now Stamp) {
 	c.route.lasted(now.Sub(c.started))
 	if c.live == 0 { // all were given up, and it has come back after all
 		c.route.hung--
+	}
+	if a.err == nil {
+		c.route.batch.good++
 	}
 	for i := range 1 + len(c.more) {
 		one := c.each(i)
