@@ -22,8 +22,9 @@ import (
 // Lists lag, end somewhere (after seven days, say), and show less than a look. So no
 // job is lost by a list alone: one that is left out, or has an error, is looked at
 // by Check until that goes well, and ever after if it happens a second time. So is one
-// that failed with FailureNoOutput. An error of a Result that would end the job
-// (ErrorGone, say, or a permanent one) is a transient one until Check returns it too.
+// that failed with FailureNoOutput, and one look after each that told StateUnknown
+// goes by Check. An error of a Result that would end the job (ErrorGone, say, or a
+// permanent one) is a transient one until Check returns it too.
 //
 // An error of CheckBatch itself is one of the call, the map then means nothing:
 // it is a transient error for each of the jobs, whatever its kind, but for
@@ -372,8 +373,11 @@ func (p *Poller) takeBatch(a *answered, now Stamp) {
 		}
 		rep, err, refused := a.result(i)
 		p.endCall(r)
-		if refused || a.err == nil && (err != nil || rep.lacksOutput()) {
-			c.route.batch.trouble(one.h, !refused)
+		switch {
+		case a.err == nil && (err != nil || rep.lacksOutput()):
+			c.route.batch.trouble(one.h, true)
+		case refused, a.err == nil && rep.State == StateUnknown:
+			c.route.batch.trouble(one.h, false)
 		}
 		if a.shut && err != nil {
 			p.cutOff(r, now)

@@ -173,3 +173,37 @@ func (l *bareList) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[stri
 	}
 	return all, err
 }
+
+// What a list tells nothing of, or by a word that is not known, a look may know.
+func TestAJobThatAListTellsNothingOfIsLookedAtByItself(t *testing.T) {
+	for name, rep := range map[string]jobpoll.Report{"nothing": {}, "a word": {RawStatus: "listed"}} {
+		t.Run(name, func(t *testing.T) {
+			var list *vagueList
+			r, b := batchRig(t, 10, func(b *polltest.Batch, _ *jobpoll.Config, rt *jobpoll.Route) {
+				list = &vagueList{b, rep}
+				rt.Checker = list
+			})
+			batchWatch(r, `running; at 30m succeeded`, "a", "b", "c")
+			r.to(31 * time.Minute)
+			for _, id := range []string{"a", "b", "c"} {
+				r.ended(id, jobpoll.ReasonSucceeded)
+			}
+			assert.Less(t, listedIDs(b, "a"), 200, "half of the looks")
+			r.atZero()
+		})
+	}
+}
+
+// vagueList is a list that tells the same of all.
+type vagueList struct {
+	*polltest.Batch
+	rep jobpoll.Report
+}
+
+func (l *vagueList) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jobpoll.Result, error) {
+	all, err := l.Batch.CheckBatch(ctx, jobs)
+	for id := range all {
+		all[id] = jobpoll.Result{Report: l.rep}
+	}
+	return all, err
+}
