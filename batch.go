@@ -32,8 +32,10 @@ import (
 // the route, once. As one job that the provider does not like may be what it
 // refuses them all for, the jobs of a call that was refused are looked at one by
 // one, by Check, until that goes well. So is a job that lists failed five times in a
-// row, or half of StopRules.MaxErrors times, until another list goes well. ctx,
-// panics and CheckTimeout are as for Check.
+// row, or half of StopRules.MaxErrors times, until another list goes well. Where
+// the credentials of a list are refused and those of looks are not, twice in a row, there
+// are no more batches until the program starts anew. ctx, panics and CheckTimeout
+// are as for Check.
 //
 // To the budget, and in RouteMetrics.Calls, a batch is one call; in
 // RouteMetrics.Looks it is one look for each job.
@@ -68,7 +70,13 @@ type batches struct {
 	apart   map[handle]apart
 	good    uint64 // how often lists were seen to go well, or are likely to
 	away    bool   // looks fail as lists do
+	denied  bool   // the latest list was refused for its credentials
+	misled  int    // how often looks were not, since a list went well
 }
+
+// mostMisled is how often a list may refuse credentials with which looks go well:
+// then there are no more lists, as each would hold the whole route.
+const mostMisled = 2
 
 // apart is what a route knows of a job that a list did not do well with.
 type apart struct {
@@ -78,6 +86,16 @@ type apart struct {
 	failed bool // as lists fail: until batches.good is another
 	last   bool // but one more failure would end it
 	good   uint64
+}
+
+// ended tells how a list went.
+func (b *batches) ended(err error) {
+	if err == nil {
+		b.good++
+		b.misled = 0
+	}
+	kind, _, _ := classify(err)
+	b.denied = kind == ErrorAuth
 }
 
 // trouble tells that a job is to be looked at by itself: the list did not tell of
@@ -109,6 +127,10 @@ func (b *batches) fails(h handle, listed bool, n, maxErrors int) {
 
 // found tells that a look of its own went well.
 func (b *batches) found(h handle) {
+	if b.denied {
+		b.denied = false
+		b.misled++
+	}
 	if b.away { // the provider is back, and its lists may be
 		b.away = false
 		b.good++
@@ -143,7 +165,7 @@ func (b *batches) calls(looks int) int { return (looks + b.size - 1) / b.size }
 
 // takes reports whether the next call of a job, which is a look, may be a batch.
 func (b *batches) takes(h handle) bool {
-	if b.checker == nil {
+	if b.checker == nil || b.misled >= mostMisled {
 		return false
 	}
 	a := b.apart[h]
@@ -359,9 +381,7 @@ func (p *Poller) takeBatch(a *answered, now Stamp) {
 	if c.live == 0 { // all were given up, and it has come back after all
 		c.route.hung--
 	}
-	if a.err == nil {
-		c.route.batch.good++
-	}
+	c.route.batch.ended(a.err)
 	for i := range 1 + len(c.more) {
 		one := c.each(i)
 		r := p.get(one.h)

@@ -91,3 +91,35 @@ func (l *awayList) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[stri
 	}
 	return l.Batch.CheckBatch(ctx, jobs)
 }
+
+// deniedList is a list that our credentials are not good for.
+type deniedList struct {
+	*polltest.Batch
+	refreshed int
+}
+
+func (l *deniedList) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jobpoll.Result, error) {
+	if _, err := l.Batch.CheckBatch(ctx, jobs); err != nil {
+		return nil, err
+	}
+	return nil, &jobpoll.CheckError{Kind: jobpoll.ErrorAuth}
+}
+
+func (l *deniedList) Refresh(context.Context) error { l.refreshed++; return nil }
+
+func TestAListThatRefusesCredentialsWhichAreGoodIsAskedNoMore(t *testing.T) {
+	var list *deniedList
+	r, b := batchRig(t, 10, func(b *polltest.Batch, _ *jobpoll.Config, rt *jobpoll.Route) {
+		list = &deniedList{Batch: b}
+		rt.Checker = list
+	})
+	batchWatch(r, `running; at 20m succeeded`, ids("j", 30)...)
+	r.to(21 * time.Minute)
+	for _, id := range ids("j", 30) {
+		o := r.ended(id, jobpoll.ReasonSucceeded)
+		assert.Less(t, o.DetectedAt.Sub(r.start), 20*time.Minute+10*time.Second)
+	}
+	assert.LessOrEqual(t, len(b.Calls()), 12, "three at a time")
+	assert.LessOrEqual(t, list.refreshed, 3)
+	r.atZero()
+}
