@@ -58,8 +58,8 @@ const (
 	mostInBatch = 1000
 	// earlyPart is what part of its gap a look may come early to join a batch.
 	earlyPart = 10
-	// mostPassed is how many jobs that are due soon and cannot join a batch are
-	// passed over to find others that can.
+	// mostPassed is how many jobs that cannot join a batch are passed over to find
+	// others that can: of those that are due, and of those that are soon.
 	mostPassed = 256
 )
 
@@ -179,22 +179,29 @@ func (p *Poller) fillBatch(c *lookCall, now Stamp) {
 	if rt.auth.state == authHeld { // one probe at a time
 		return
 	}
-	defer func() { c.batch = len(c.more) > 0 }()
-	for len(c.more)+1 < rt.batch.size {
+	var urgent, ready []handle // that cannot join: they go next
+	for len(c.more)+1 < rt.batch.size && len(urgent)+len(ready) < mostPassed {
 		h, l, queue := p.nextReady(rt)
 		if l == nil {
 			p.fillEarly(c, now)
-			return
+			break
 		}
-		if queue == &rt.ready && rt.scarce.on && len(c.more) < fewCandidates {
+		if queue == &rt.ready && rt.scarce.on && len(c.more)+len(ready) < fewCandidates {
 			h, l = p.choose(rt, h, l, now)
 		}
-		if !p.joins(rt, h, l) {
-			return // it goes next
-		}
 		queue.pop()
-		p.join(c, p.jobs.open(h.slot, l), now)
+		switch {
+		case p.joins(rt, h, l):
+			p.join(c, p.jobs.open(h.slot, l), now)
+		case queue == &rt.ready:
+			ready = append(ready, h)
+		default:
+			urgent = append(urgent, h)
+		}
 	}
+	rt.urgent.putBack(urgent)
+	rt.ready.putBack(ready)
+	c.batch = len(c.more) > 0
 }
 
 // joins reports whether the next call of a job may be a part of a batch.

@@ -30,10 +30,13 @@ func (l *shortList) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[str
 	return all, err
 }
 
-func shortRig(t *testing.T, say func(r *rig, id string) (jobpoll.Result, bool)) (*rig, *polltest.Batch) {
+func shortRig(t *testing.T, say func(r *rig, id string) (jobpoll.Result, bool), change ...func(*jobpoll.Config)) (*rig, *polltest.Batch) {
 	t.Helper()
 	var list *shortList
-	r, b := batchRig(t, 10, func(b *polltest.Batch, _ *jobpoll.Config, rt *jobpoll.Route) {
+	r, b := batchRig(t, 10, func(b *polltest.Batch, cfg *jobpoll.Config, rt *jobpoll.Route) {
+		for _, f := range change {
+			f(cfg)
+		}
 		list = &shortList{Batch: b}
 		rt.Checker = list
 		rt.Stop.MissingGrace, rt.Stop.MissingLooks = 30*time.Second, 3

@@ -2,7 +2,9 @@ package jobpoll_test
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -97,4 +99,31 @@ func TestABatchThatAShutdownCutsOffIsNoAnswer(t *testing.T) {
 		require.True(t, ok)
 		assert.Zero(t, info.Polls, "it counts as no look")
 	}
+}
+
+// Jobs that are looked at by themselves do not cut the batches of the others short.
+func TestJobsThatListsDoNotKnowKeepBatchesFull(t *testing.T) {
+	r, b := shortRig(t, func(_ *rig, id string) (jobpoll.Result, bool) { return jobpoll.Result{}, !strings.HasPrefix(id, "old") },
+		func(cfg *jobpoll.Config) {
+			cfg.Budget = jobpoll.NewBudget("account", jobpoll.Limits{Total: jobpoll.Limit{Rate: 2, Burst: 1}})
+		})
+	for i := range 20 {
+		batchWatch(r, `running; at 30m succeeded`, ids(fmt.Sprintf("new%02d", i), 9)...)
+		batchWatch(r, `running; at 30m succeeded`, fmt.Sprintf("old%02d", i))
+	}
+	r.to(20 * time.Minute)
+	lists := len(b.Calls())
+	r.to(25 * time.Minute)
+	listed := 0
+	for _, c := range b.Calls()[lists:] {
+		listed += len(c.IDs)
+	}
+	assert.Greater(t, float64(listed), 9.5*float64(len(b.Calls())-lists), "of 10")
+	for i := range 20 {
+		looks := r.prov.Looks(fmt.Sprintf("old%02d", i))
+		assert.Less(t, r.Clock.Now().Sub(looks[len(looks)-1]), 30*time.Second, "20 of its kind and 18 lists, 2 a second")
+	}
+	r.to(40 * time.Minute)
+	assert.EqualValues(t, 200, r.Metrics().Total.Stops[jobpoll.ReasonSucceeded])
+	r.atZero()
 }

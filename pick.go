@@ -237,3 +237,15 @@ func (f *fifo) pop() {
 		f.head = 0
 	}
 }
+
+// putBack makes records the first of the queue again.
+func (f *fifo) putBack(hs []handle) {
+	switch n := len(hs); {
+	case n == 0:
+	case n <= f.head:
+		f.head -= n
+		copy(f.items[f.head:], hs)
+	default:
+		f.items, f.head = append(hs, f.items[f.head:]...), 0
+	}
+}
