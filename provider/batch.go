@@ -1,9 +1,11 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/url"
+	"reflect"
 	"strconv"
 
 	"github.com/jobpoll/jobpoll"
@@ -76,6 +78,29 @@ func (c *Client) lookupListed(ctx context.Context, path string, job jobpoll.Job,
 // jobList is the part of an answer that tells of many jobs. Each is decoded by
 // itself, so that an odd one harms no other.
 type jobList []json.RawMessage
+
+// mostParts is how many parts of a list are read, which is more than any page has.
+const mostParts = 1000
+
+// UnmarshalJSON reads no more than mostParts.
+func (l *jobList) UnmarshalJSON(raw []byte) error {
+	if len(raw) == 0 || raw[0] != '[' {
+		if string(raw) == "null" {
+			return nil
+		}
+		return &json.UnmarshalTypeError{Value: "no list", Type: reflect.TypeFor[jobList]()}
+	}
+	*l = jobList{}
+	parts := json.NewDecoder(bytes.NewReader(raw))
+	_, err := parts.Token()
+	for err == nil && len(*l) < mostParts && parts.More() {
+		var one json.RawMessage
+		if err = parts.Decode(&one); err == nil {
+			*l = append(*l, one)
+		}
+	}
+	return err
+}
 
 // results reads what the list tells of those jobs that were asked for; empty makes
 // the struct of one. Jobs that are not in it are not in the results either: that

@@ -3,6 +3,8 @@ package provider
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -242,4 +244,25 @@ func BenchmarkList(b *testing.B) {
 			require.NoError(b, json.Unmarshal(body, &list))
 		}
 	})
+}
+
+// A list of very many parts, which no list that was asked for a page has, costs about
+// what its text does.
+func TestAListWithoutEndIsReadUpToABound(t *testing.T) {
+	for name, around := range map[string][2]string{
+		"ark": {`{"items":[`, `]}`}, "minimax2": {`{"items":[`, `]}`}, "kling3": {`{"code":0,"data":[`, `]}`},
+	} {
+		require.Contains(t, listing(t), name)
+		body := around[0] + `{"id":"a","status":"running"},` + strings.Repeat(`1,`, 200_000) + `{"id":"b","status":"running"}` + around[1]
+		a := cannedAdapter(t, name, &canned{http.StatusOK, http.Header{"Content-Type": {"application/json"}}, []byte(body)}).(jobpoll.BatchChecker)
+		var all map[string]jobpoll.Result
+		var err error
+		allocs := testing.AllocsPerRun(1, func() {
+			all, err = a.CheckBatch(t.Context(), []jobpoll.Job{{ID: "a"}, {ID: "b"}})
+		})
+		require.NoError(t, err, name)
+		require.Contains(t, all, "a", name)
+		require.NotContains(t, all, "b", "%s: a look of its own tells of it", name)
+		require.Less(t, allocs, 20_000.0, name)
+	}
 }
