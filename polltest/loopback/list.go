@@ -1,6 +1,7 @@
 package loopback
 
 import (
+	"errors"
 	"math"
 	"net/http"
 	"net/url"
@@ -107,12 +108,21 @@ func (x *exchange) page(r *Reply) {
 // numberedPage reads the query of a list whose pages have numbers, from 1 on, and
 // a size of at most most; usual is that of a page without one.
 func numberedPage(q url.Values, call *Call, usual, most int) {
-	size, err := strconv.Atoi(q.Get("page_size"))
-	if err != nil || size < 1 {
+	size := number(q.Get("page_size"))
+	if size < 1 {
 		size = usual
 	}
 	call.Limit = min(size, most)
-	if n, err := strconv.Atoi(q.Get("page_num")); err == nil && n > 1 {
-		call.Cursor = strconv.Itoa(-min(n-1, math.MaxInt32) * call.Limit)
+	if n := number(q.Get("page_num")); n > 1 {
+		call.Cursor = strconv.Itoa(-min(n-1, math.MaxInt32/call.Limit) * call.Limit)
 	}
+}
+
+// number is that of a text, the nearest one that there is; 0 of another text.
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0
+	}
+	return n
 }

@@ -42,6 +42,10 @@ func TestAListHasPages(t *testing.T) {
 		"page_num=x&page_size=9999":                {24, 0, 25},
 		"page_num=9223372036854775807":             {0, 0, 0},
 		"page_num=9223372036854775807&page_size=1": {0, 0, 0},
+		"page_num=99999999999999999999":            {0, 0, 0},
+		"page_num=2147483647":                      {0, 0, 0},
+		"page_size=99999999999999999999":           {24, 0, 25},
+		"page_num=-99999999999999999999":           {24, 5, 20},
 	} {
 		ids, total, _ := arkList(t, c, server, query)
 		require.Equal(t, 25, total, query)
