@@ -387,8 +387,9 @@ func (p *Poller) takeBatch(a *answered, now Stamp) {
 	c.route.lasted(now.Sub(c.started))
 	if c.live == 0 { // all were given up, and it has come back after all
 		c.route.hung--
+	} else {
+		c.route.batch.ended(a.err)
 	}
-	c.route.batch.ended(a.err)
 	for i := range 1 + len(c.more) {
 		one := c.each(i)
 		r := p.get(one.h)

@@ -21,6 +21,10 @@ func TestAListThatAlwaysFailsLosesNoJob(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		},
+		"comes too late": func(ctx context.Context) error {
+			<-ctx.Done()
+			return nil
+		},
 	} {
 		for _, most := range []int{0, 2, jobpoll.NoCount} {
 			t.Run(name, func(t *testing.T) {
