@@ -48,11 +48,13 @@ func (c *Client) checkListed(ctx context.Context, path string, jobs []jobpoll.Jo
 	if err := forgive(err, list.Items != nil); err != nil {
 		return nil, err
 	}
-	if list.Items == nil {
+	if len(list.Items) == 0 {
 		ans.decode(whole)
 		if err := whole.refusal(&ans); err != nil {
 			return nil, err
 		}
+	}
+	if list.Items == nil {
 		return nil, ans.Errorf(jobpoll.ErrorTransient, "an answer without a list")
 	}
 	return list.Items.results(&ans, ids, empty), nil

@@ -266,3 +266,20 @@ func TestAListWithoutEndIsReadUpToABound(t *testing.T) {
 		require.Less(t, allocs, 20_000.0, name)
 	}
 }
+
+// An error beside an empty list tells of no job that it is gone.
+func TestAnErrorBesideAnEmptyListIsOneOfTheCall(t *testing.T) {
+	for name, want := range map[string]struct {
+		body string
+		kind jobpoll.ErrorKind
+	}{
+		"ark":      {`{"items":[],"error":{"code":"InternalServiceError","message":"try again"}}`, jobpoll.ErrorTransient},
+		"minimax2": {`{"items":[],"error":{"message":"slow down","http_code":"429"}}`, jobpoll.ErrorRateLimited},
+		"kling3":   {`{"code":1302,"message":"slow down","data":[]}`, jobpoll.ErrorRateLimited},
+	} {
+		a := cannedAdapter(t, name, &canned{http.StatusOK, http.Header{"Content-Type": {"application/json"}}, []byte(want.body)}).(jobpoll.BatchChecker)
+		_, err := a.CheckBatch(t.Context(), []jobpoll.Job{{ID: "a"}, {ID: "b"}})
+		require.Error(t, err, name)
+		require.Equal(t, want.kind, kindOf(err), "%s: %v", name, err)
+	}
+}
