@@ -21,7 +21,7 @@ import (
 //
 // Lists lag, end somewhere (after seven days, say), and show less than a look. So no
 // job is lost by a list alone: one that is left out, or has an error, is looked at
-// by Check until that goes well, and ever after if it happens a second time. So is one
+// by Check until that goes well, and ever after if the next list does no better. So is one
 // that failed with FailureNoOutput, and one look after each that told StateUnknown
 // goes by Check. An error of a Result that would end the job (ErrorGone, say, or a
 // permanent one) is a transient one until Check returns it too.
@@ -82,7 +82,7 @@ const mostMisled = 2
 type apart struct {
 	alone  bool // its next look is one of its own
 	untold bool // as a list left it out, or told an error of it
-	before bool // likewise, and then a look of its own went well
+	before bool // so did the list before, and then a look of its own went well
 	failed bool // as lists fail: until batches.good is another
 	last   bool // but one more failure would end it
 	good   uint64
@@ -406,6 +406,8 @@ func (p *Poller) takeBatch(a *answered, now Stamp) {
 			c.route.batch.trouble(one.h, true)
 		case refused, a.err == nil && rep.State == StateUnknown:
 			c.route.batch.trouble(one.h, false)
+		case a.err == nil:
+			delete(c.route.batch.apart, one.h)
 		}
 		if a.shut && err != nil {
 			p.cutOff(r, now)

@@ -127,3 +127,25 @@ func TestAListThatRefusesCredentialsWhichAreGoodIsAskedNoMore(t *testing.T) {
 	assert.LessOrEqual(t, list.refreshed, 3)
 	r.atZero()
 }
+
+// A list that leaves out one or another now and then goes on to save calls: only a job
+// that it leaves out twice in a row stays with looks of its own.
+func TestAListThatLeavesOutOneNowAndThenIsStillOfUse(t *testing.T) {
+	n := 0
+	r, b := shortRig(t, func(_ *rig, id string) (jobpoll.Result, bool) {
+		if id == "old" {
+			return jobpoll.Result{}, false
+		}
+		n++
+		return jobpoll.Result{}, n%20 != 0
+	})
+	batchWatch(r, `running; at 10m succeeded`, append(ids("j", 30), "old")...)
+	r.to(11 * time.Minute)
+	for _, id := range append(ids("j", 30), "old") {
+		r.ended(id, jobpoll.ReasonSucceeded)
+	}
+	assert.Equal(t, 2, listedIDs(b, "old"))
+	m := r.Metrics().Total
+	assert.Less(t, int(m.Calls), int(m.Looks)/3)
+	r.atZero()
+}
