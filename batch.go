@@ -20,21 +20,21 @@ import (
 // are ignored. Neither jobs nor the map may be used after it has returned.
 //
 // Lists lag, end somewhere (after seven days, say), and show less than a look. So no
-// job is lost by a list alone: one that is left out, or has an error, is looked at
-// by Check until that goes well, and ever after if the next list does no better. So is one
-// that failed with FailureNoOutput, and one look after each that told StateUnknown
-// goes by Check. An error of a Result that would end the job (ErrorGone, say, or a
-// permanent one) is a transient one until Check returns it too.
+// job is lost by a list alone: one that is left out, has an error, or failed with
+// FailureNoOutput is looked at by Check until that goes well, and ever after if the
+// next list does no better. After a StateUnknown one look goes by Check. An error of
+// a Result that would end the job (ErrorGone, say, or a permanent one) is a transient
+// one until Check returns it too.
 //
 // An error of CheckBatch itself is one of the call, the map then means nothing:
 // it is a transient error for each of the jobs, whatever its kind, but for
 // ErrorRateLimited, ErrorConcurrency and ErrorAuth, which cool the budget and hold
 // the route, once. As one job that the provider does not like may be what it
 // refuses them all for, the jobs of a call that was refused are looked at one by
-// one, by Check, until that goes well. So is a job that lists failed five times in a
-// row, or half of StopRules.MaxErrors times, until another list goes well. Where
-// the credentials of a list are refused and those of looks are not, twice in a row, there
-// are no more batches until the program starts anew. ctx, panics and CheckTimeout
+// one, by Check, until that goes well. So is a job whose looks failed five times in a
+// row by lists, or half of StopRules.MaxErrors times, until lists go well again.
+// Where a list refuses credentials with which looks go well, twice in a row, no
+// more lists are asked until the program starts anew. ctx, panics and CheckTimeout
 // are as for Check.
 //
 // To the budget, and in RouteMetrics.Calls, a batch is one call; in
@@ -160,12 +160,20 @@ func newBatches(c Checker) batches {
 	return batches{size: 1}
 }
 
+// off reports whether there are no more lists.
+func (b *batches) off() bool { return b.checker == nil || b.misled >= mostMisled }
+
 // calls is how many calls so many looks are.
-func (b *batches) calls(looks int) int { return (looks + b.size - 1) / b.size }
+func (b *batches) calls(looks int) int {
+	if b.off() {
+		return looks
+	}
+	return (looks + b.size - 1) / b.size
+}
 
 // takes reports whether the next call of a job, which is a look, may be a batch.
 func (b *batches) takes(h handle) bool {
-	if b.checker == nil || b.misled >= mostMisled {
+	if b.off() {
 		return false
 	}
 	a := b.apart[h]

@@ -3,6 +3,7 @@ package jobpoll_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,13 +132,12 @@ func TestAListThatRefusesCredentialsWhichAreGoodIsAskedNoMore(t *testing.T) {
 // A list that leaves out one or another now and then goes on to save calls: only a job
 // that it leaves out twice in a row stays with looks of its own.
 func TestAListThatLeavesOutOneNowAndThenIsStillOfUse(t *testing.T) {
-	n := 0
+	var n atomic.Int64
 	r, b := shortRig(t, func(_ *rig, id string) (jobpoll.Result, bool) {
 		if id == "old" {
 			return jobpoll.Result{}, false
 		}
-		n++
-		return jobpoll.Result{}, n%20 != 0
+		return jobpoll.Result{}, n.Add(1)%20 != 0
 	})
 	batchWatch(r, `running; at 10m succeeded`, append(ids("j", 30), "old")...)
 	r.to(11 * time.Minute)

@@ -201,7 +201,7 @@ func (p *Poller) takeIn(a *answered, now Stamp, draw float64) bool {
 	case a.finding != nil:
 		p.answerLookup(r, a.finding, &a.rep, now, draw)
 	default:
-		if a.err == nil {
+		if a.err == nil && c.kind == callCheck {
 			c.route.batch.found(c.h)
 		}
 		p.answer(r, c, &a.rep, a.err, now, draw)
