@@ -34,8 +34,7 @@ import (
 // one, by Check, until that goes well. So is a job whose looks failed five times in a
 // row by lists, or half of StopRules.MaxErrors times, until lists go well again.
 // Where a list refuses credentials with which looks go well, twice in a row, no
-// more lists are asked until the program starts anew. ctx, panics and CheckTimeout
-// are as for Check.
+// list is asked for an hour. ctx, panics and CheckTimeout are as for Check.
 //
 // To the budget, and in RouteMetrics.Calls, a batch is one call; in
 // RouteMetrics.Looks it is one look for each job.
@@ -72,83 +71,7 @@ type batches struct {
 	away    bool   // looks fail as lists do
 	denied  bool   // the latest list was refused for its credentials
 	misled  int    // how often looks were not, since a list went well
-}
-
-// mostMisled is how often a list may refuse credentials with which looks go well:
-// then there are no more lists, as each would hold the whole route.
-const mostMisled = 2
-
-// apart is what a route knows of a job that a list did not do well with.
-type apart struct {
-	alone  bool // its next look is one of its own
-	untold bool // as a list left it out, or told an error of it
-	before bool // so did the list before, and then a look of its own went well
-	failed bool // as lists fail: until batches.good is another
-	last   bool // but one more failure would end it
-	good   uint64
-}
-
-// ended tells how a list went.
-func (b *batches) ended(err error) {
-	if err == nil {
-		b.good++
-		b.misled = 0
-	}
-	kind, _, _ := classify(err)
-	b.denied = kind == ErrorAuth
-}
-
-// trouble tells that a job is to be looked at by itself: the list did not tell of
-// it, or else the call of many was refused.
-func (b *batches) trouble(h handle, untold bool) {
-	a := b.apart[h]
-	a.alone, a.untold, a.failed = true, a.untold || untold, false
-	b.apart[h] = a
-}
-
-// mostFailed is how many lists in a row may fail a job before it is looked at by
-// itself, but no more than half of its StopRules.MaxErrors. Once lists go well again
-// that is over for all: looks at each could take very long.
-const mostFailed = 5
-
-// fails tells that a look at a job failed, for the nth time in a row: by a list, or
-// one of its own.
-func (b *batches) fails(h handle, listed bool, n, maxErrors int) {
-	a := b.apart[h]
-	switch {
-	case a.alone && !a.failed:
-	case !listed:
-		b.away = b.away || a.failed
-	case n >= min(mostFailed, maxErrors/2):
-		a.alone, a.failed, a.last, a.good = true, true, n >= maxErrors-1, b.good
-		b.apart[h] = a
-	}
-}
-
-// found tells that a look of its own went well.
-func (b *batches) found(h handle) {
-	if b.denied {
-		b.denied = false
-		b.misled++
-	}
-	if b.away { // the provider is back, and its lists may be
-		b.away = false
-		b.good++
-	}
-	a, ok := b.apart[h]
-	if a.failed && a.good == b.good { // the lists fail, and the provider does not
-		a.untold = true
-	}
-	a.failed = false
-	switch {
-	case !ok:
-	case a.untold && a.before: // it stays with looks of its own
-		b.apart[h] = a
-	case a.untold, a.before:
-		b.apart[h] = apart{before: true}
-	default:
-		delete(b.apart, h)
-	}
+	barred  Stamp  // no lists until then
 }
 
 func newBatches(c Checker) batches {
@@ -160,24 +83,12 @@ func newBatches(c Checker) batches {
 	return batches{size: 1}
 }
 
-// off reports whether there are no more lists.
-func (b *batches) off() bool { return b.checker == nil || b.misled >= mostMisled }
-
 // calls is how many calls so many looks are.
-func (b *batches) calls(looks int) int {
-	if b.off() {
+func (b *batches) calls(looks int, now Stamp) int {
+	if b.off(now) {
 		return looks
 	}
 	return (looks + b.size - 1) / b.size
-}
-
-// takes reports whether the next call of a job, which is a look, may be a batch.
-func (b *batches) takes(h handle) bool {
-	if b.off() {
-		return false
-	}
-	a := b.apart[h]
-	return !a.alone || a.failed && !a.last && a.good != b.good
 }
 
 // fillBatch adds to the look c the further jobs that are due about now. Without
@@ -199,7 +110,7 @@ func (p *Poller) fillBatch(c *lookCall, now Stamp) {
 		}
 		queue.pop()
 		switch {
-		case p.joins(rt, h, l):
+		case p.joins(rt, h, l, now):
 			p.join(c, p.jobs.open(h.slot, l), now)
 		case queue == &rt.ready:
 			ready = append(ready, h)
@@ -213,7 +124,7 @@ func (p *Poller) fillBatch(c *lookCall, now Stamp) {
 }
 
 // joins reports whether the next call of a job may be a part of a batch.
-func (p *Poller) joins(rt *route, h handle, l *line) bool {
+func (p *Poller) joins(rt *route, h handle, l *line, now Stamp) bool {
 	next := l.next
 	if l.hot != 0 {
 		r := p.jobs.hot[l.hot-1]
@@ -221,7 +132,7 @@ func (p *Poller) joins(rt *route, h handle, l *line) bool {
 			return false
 		}
 	}
-	return next == callCheck && rt.batch.takes(h)
+	return next == callCheck && rt.batch.takes(h, now)
 }
 
 // passed is a job that was passed over.
@@ -244,7 +155,7 @@ func (p *Poller) fillEarly(c *lookCall, now Stamp) {
 		if ph, _ := p.jobs.waits(l); ph != phaseWaiting {
 			continue
 		}
-		if l.route != rt.number || !p.joins(rt, handle{slot, l.gen}, l) || !p.soon(p.jobs.look(slot, &p.scratch), at, now) {
+		if l.route != rt.number || !p.joins(rt, handle{slot, l.gen}, l, now) || !p.soon(p.jobs.look(slot, &p.scratch), at, now) {
 			over = append(over, passed{slot, at})
 			continue
 		}
@@ -342,12 +253,6 @@ func sharedError(err error) (each error, refused bool) {
 		shared.Kind, refused = ErrorTransient, true
 	}
 	return &shared, refused
-}
-
-// lacksOutput reports whether the job is done and its output not there, which a
-// list may just not show.
-func (rep *Report) lacksOutput() bool {
-	return rep.State == StateFailed && rep.Failure != nil && rep.Failure.Kind == FailureNoOutput
 }
 
 // result is what a finished batch says of its i-th job.

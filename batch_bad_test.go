@@ -101,18 +101,20 @@ func (l *awayList) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[stri
 type deniedList struct {
 	*polltest.Batch
 	refreshed int
+	good      bool
 }
 
 func (l *deniedList) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jobpoll.Result, error) {
-	if _, err := l.Batch.CheckBatch(ctx, jobs); err != nil {
-		return nil, err
+	all, err := l.Batch.CheckBatch(ctx, jobs)
+	if err != nil || l.good {
+		return all, err
 	}
 	return nil, &jobpoll.CheckError{Kind: jobpoll.ErrorAuth}
 }
 
 func (l *deniedList) Refresh(context.Context) error { l.refreshed++; return nil }
 
-func TestAListThatRefusesCredentialsWhichAreGoodIsAskedNoMore(t *testing.T) {
+func TestAListThatRefusesCredentialsWhichAreGoodIsAskedNoMoreForAWhile(t *testing.T) {
 	var list *deniedList
 	r, b := batchRig(t, 10, func(b *polltest.Batch, _ *jobpoll.Config, rt *jobpoll.Route) {
 		list = &deniedList{Batch: b}
@@ -126,6 +128,15 @@ func TestAListThatRefusesCredentialsWhichAreGoodIsAskedNoMore(t *testing.T) {
 	}
 	assert.LessOrEqual(t, len(b.Calls()), 12, "three at a time")
 	assert.LessOrEqual(t, list.refreshed, 3)
+
+	before := len(b.Calls())
+	list.good = true // somebody has given us the right
+	batchWatch(r, `running; at 3h succeeded`, ids("k", 30)...)
+	r.to(59 * time.Minute)
+	assert.Len(t, b.Calls(), before, "not yet")
+	r.to(90 * time.Minute)
+	assert.Greater(t, len(b.Calls()), before+100)
+	r.to(4 * time.Hour)
 	r.atZero()
 }
 

@@ -202,7 +202,7 @@ func (p *Poller) takeIn(a *answered, now Stamp, draw float64) bool {
 		p.answerLookup(r, a.finding, &a.rep, now, draw)
 	default:
 		if a.err == nil && c.kind == callCheck {
-			c.route.batch.found(c.h)
+			c.route.batch.found(c.h, now)
 		}
 		p.answer(r, c, &a.rep, a.err, now, draw)
 	}

@@ -91,7 +91,7 @@ func (p *Poller) nextOf(rt *route, w *worker, now Stamp) (c *lookCall, more bool
 			return nil, false
 		}
 		if rt.scarce.on && queue == &rt.ready {
-			rt.scarce.looked(rt.batch.calls(rt.waiting), patience*rt.Schedule.pollCost(), now)
+			rt.scarce.looked(rt.batch.calls(rt.waiting, now), patience*rt.Schedule.pollCost(), now)
 			h, l = p.choose(rt, h, l, now)
 		}
 		queue.pop()
@@ -103,7 +103,7 @@ func (p *Poller) nextOf(rt *route, w *worker, now Stamp) (c *lookCall, more bool
 		}
 		w.spare = nil
 		p.startCall(p.jobs.open(h.slot, l), c, g, now)
-		if c.kind == callCheck && rt.batch.takes(h) {
+		if c.kind == callCheck && rt.batch.takes(h, now) {
 			p.fillBatch(c, now)
 		}
 		return c, true
