@@ -20,7 +20,11 @@ type shortList struct {
 
 func (l *shortList) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jobpoll.Result, error) {
 	all, err := l.Batch.CheckBatch(ctx, jobs)
-	for id := range all {
+	for _, job := range jobs { // in an order that is the same each time
+		id := job.ID
+		if _, found := all[id]; !found {
+			continue
+		}
 		if res, there := l.say(id); !there {
 			delete(all, id)
 		} else if res.Err != nil {
