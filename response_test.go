@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -143,7 +144,7 @@ func TestNothingInAResponsePanics(t *testing.T) {
 	assert.Equal(t, ErrorTransient, ce.Kind)
 	assert.Zero(t, ce.Status)
 
-	for _, code := range []int{-1 << 63, -1, 0, 99, 101, 199, 204, 302, 404, 429, 503, 600, 999, 1<<63 - 1} {
+	for _, code := range []int{math.MinInt, -1, 0, 99, 101, 199, 204, 302, 404, 429, 503, 600, 999, math.MaxInt} {
 		for _, resp := range []*http.Response{
 			{StatusCode: code},
 			{StatusCode: code, Header: http.Header{}, Body: http.NoBody},

@@ -45,12 +45,12 @@ func TestStampsOfNoInstantAreZero(t *testing.T) {
 
 func TestStampsNeverWrap(t *testing.T) {
 	far, old := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1, 1, 1, 0, 0, 0, 1, time.UTC)
-	require.EqualValues(t, math.MaxInt64, StampOf(far))
-	require.EqualValues(t, math.MinInt64, StampOf(old))
-	require.EqualValues(t, math.MaxInt64, StampOf(t0).Add(math.MaxInt64))
-	require.EqualValues(t, math.MinInt64, StampOf(old).Add(-1))
-	require.EqualValues(t, math.MaxInt64, StampOf(far).Sub(StampOf(old)))
-	require.EqualValues(t, math.MinInt64, StampOf(old).Sub(StampOf(far)))
+	require.EqualValues(t, int64(math.MaxInt64), StampOf(far))
+	require.EqualValues(t, int64(math.MinInt64), StampOf(old))
+	require.EqualValues(t, int64(math.MaxInt64), StampOf(t0).Add(math.MaxInt64))
+	require.EqualValues(t, int64(math.MinInt64), StampOf(old).Add(-1))
+	require.EqualValues(t, int64(math.MaxInt64), StampOf(far).Sub(StampOf(old)))
+	require.EqualValues(t, int64(math.MinInt64), StampOf(old).Sub(StampOf(far)))
 	require.Equal(t, 5*sec, mark(7*sec).Sub(mark(2*sec)))
 	require.Equal(t, -5*sec, mark(2*sec).Sub(mark(7*sec)))
 }

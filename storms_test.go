@@ -34,7 +34,11 @@ func (d *dice) n(n int) int {
 
 // upTo is a time of up to so many milliseconds, so fine that two seldom fall on
 // one instant.
-func (d *dice) upTo(ms int) time.Duration { return time.Duration(d.n(ms * int(time.Millisecond))) }
+func (d *dice) upTo(ms int) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Duration(d.r.Int64N(int64(ms) * int64(time.Millisecond)))
+}
 
 // stormStore fails, waits, panics, and shows what it holds more than once.
 type stormStore struct {

@@ -125,7 +125,7 @@ func TestAPassingFaultInA200IsTransient(t *testing.T) {
 func TestOnlyAJobThatStopsAdvancingIsStuck(t *testing.T) {
 	script := ""
 	for m := 2; m < 40; m += 2 {
-		script += "at " + time.Duration(m*int(time.Minute)).String() + " running " + percent(m*5/2) + "; "
+		script += "at " + (time.Duration(m) * time.Minute).String() + " running " + percent(m*5/2) + "; "
 	}
 	g := newRig(t, func(_ *jobpoll.Config, r *jobpoll.Route) {
 		r.Stop.NoProgress, r.Stop.MaxAge, r.Schedule.Delays = 5*time.Minute, time.Hour, secs(20)
