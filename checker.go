@@ -54,7 +54,8 @@ type Refresher interface {
 // submission may have been taken though its answer was lost, by whatever else
 // there is: the caller's key, a list. FindingAbsent means that the provider surely
 // has no such job. A list without it, or a look-up that could not be made, is
-// FindingUnknown: at most a list that is known to be whole says more.
+// FindingUnknown: at most a list that is known to be whole says more. Where there
+// is nothing to look by it is FindingImpossible, without a call.
 //
 // A job that was submitted with the ClientKey is looked for several times, as
 // young jobs may not be visible yet: absent counts once StopRules.MissingGrace is
@@ -86,9 +87,13 @@ const (
 	FindingUnknown FindingState = iota
 	FindingPresent              // the job is there
 	FindingAbsent               // the job surely is not there and never was
+	// FindingImpossible: there is nothing that the job could be looked for by, as where
+	// a provider has a list of ids and no id was ever told. It is not looked for
+	// again: a submission in doubt is ambiguous at once, as without a Reconciler.
+	FindingImpossible
 )
 
-var findingNames = []string{"unknown", "present", "absent"}
+var findingNames = []string{"unknown", "present", "absent", "impossible"}
 
 // String returns the finding's name in lower case.
 func (f FindingState) String() string { return enumName(findingNames, int(f)) }

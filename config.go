@@ -125,6 +125,8 @@ type Callbacks struct {
 	// It is called until it returns nil (error and panic alike, again after
 	// 1 s, doubling to 5 min), then never again, also across restarts with a
 	// Store. While it has not, the outcome counts as undelivered.
+	// After a restart ReasonNotSent may be told of a ClientKey that has been
+	// submitted again meanwhile: it speaks of the try before, and another end follows.
 	OnStop func(context.Context, Outcome) error
 }
 

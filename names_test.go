@@ -62,7 +62,7 @@ func TestEnumsAreStoredByName(t *testing.T) {
 	checkEnum(t, ViaUnknown, "unknown", "poll", "webhook", "lookup", "local", "submit")
 	checkEnum(t, CauseNone, "none", "first", "backoff", "ladder", "plan", "eta", "progress", "queued", "near", "error", "missing", "auth",
 		"confirm", "hint", "cooldown", "floor", "deadline", "parked", "ended", "notice", "now", "wake", "reconcile")
-	checkEnum(t, FindingUnknown, "unknown", "present", "absent")
+	checkEnum(t, FindingUnknown, "unknown", "present", "absent", "impossible")
 }
 
 func TestTablesOfNamesAreComplete(t *testing.T) {
@@ -74,7 +74,7 @@ func TestTablesOfNamesAreComplete(t *testing.T) {
 	require.Len(t, adviceNames, int(AdviceSafe)+1)
 	require.Len(t, viaNames, int(ViaSubmit)+1)
 	require.Len(t, causeNames, int(CauseReconcile)+1)
-	require.Len(t, findingNames, int(FindingAbsent)+1)
+	require.Len(t, findingNames, int(FindingImpossible)+1)
 	require.Len(t, Reasons(), int(ReasonAbandoned))
 }
 

@@ -51,6 +51,8 @@ func (d *doubt) hear(state FindingState, failed bool, hint time.Duration, begun,
 		return doubtOn, max(hint, grow(limitBase, d.Errors-1, limitCap))
 	case state == FindingPresent:
 		return doubtFound, 0
+	case state == FindingImpossible:
+		return doubtGivenUp, 0
 	case state == FindingAbsent:
 		d.Errors, d.Absent = 0, addCount(d.Absent)
 		if graced && int(d.Absent) >= rules.MissingLooks {

@@ -102,6 +102,7 @@ func TestMeaningsAndStatesAreWrittenAndReadByName(t *testing.T) {
 func FuzzADoubtIsClearedRightly(f *testing.F) {
 	f.Add([]byte{2, 2, 2, 2, 2, 2, 2}, false, uint8(0))
 	f.Add([]byte{0, 2, 0, 3, 2, 2, 2, 0, 0}, true, uint8(3))
+	f.Add([]byte{0, 255}, false, uint8(0))
 	f.Fuzz(func(t *testing.T, answers []byte, seen bool, out uint8) {
 		rules := StopRules{}.withDefaults(0)
 		const start = Stamp(1_000_000_000_000)
@@ -116,6 +117,9 @@ func FuzzADoubtIsClearedRightly(f *testing.F) {
 			failed, state := b%4 == 3, FindingState(b%4)
 			if failed {
 				state = FindingUnknown
+			}
+			if b == 255 {
+				failed, state = false, FindingImpossible
 			}
 			open := i < int(out)
 			if state == FindingAbsent {
@@ -134,9 +138,10 @@ func FuzzADoubtIsClearedRightly(f *testing.F) {
 				require.GreaterOrEqual(t, absents, rules.MissingLooks)
 				return
 			case doubtGivenUp:
-				require.True(t, now.Sub(start) >= rules.MissingGrace || int(d.Errors) >= rules.MaxErrors)
+				require.True(t, state == FindingImpossible || now.Sub(start) >= rules.MissingGrace || int(d.Errors) >= rules.MaxErrors)
 				return
 			}
+			require.NotEqual(t, FindingImpossible, state)
 			require.GreaterOrEqual(t, wait, time.Duration(b)*time.Second/8)
 			require.Positive(t, wait)
 			now = now.Add(wait)

@@ -122,6 +122,25 @@ func TestASubmissionThatACrashCutOffIsLookedForAndNotSentAgain(t *testing.T) {
 	}
 }
 
+// Nobody waits for the end of a call that died with its process where nothing can be
+// looked for.
+func TestASubmissionThatACrashCutOffAndNothingCanFindIsAmbiguousAtOnce(t *testing.T) {
+	store := newShakyStore(nil)
+	r := onStore(t, store, nil, nil)
+	r.BeginSubmit(t.Context(), submitOf(r, "c", polltest.Order{Answer: "hang", Lost: true}))
+	r.to(3 * time.Second)
+	next := onStore(t, crash(t, store.MemoryStore), r, func(_ *rig, cfg *jobpoll.Config) {
+		cfg.Routes[0].Reconciler = lookUpFunc(func(context.Context, jobpoll.Lost) (jobpoll.Finding, error) {
+			return jobpoll.Finding{State: jobpoll.FindingImpossible}, nil
+		})
+	})
+	next.Clock.Advance(2 * time.Second)
+	told := submitOutcomes(next, "c")
+	require.Len(t, told, 1)
+	assert.Equal(t, jobpoll.ReasonAmbiguous, told[0].Reason)
+	require.Len(t, next.prov.Sends("c"), 1)
+}
+
 func TestASubmissionThatWaitedAtACrashEndsAsNotSent(t *testing.T) {
 	store := newShakyStore(nil)
 	r := onStore(t, store, nil, withLimits(jobpoll.Limits{Jobs: 1}))

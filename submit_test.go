@@ -360,6 +360,39 @@ func TestALookUpThatKnowsNothingIsNeverAbsent(t *testing.T) {
 	assert.Less(t, asked, 20)
 }
 
+// A provider that lists by ids finds nothing of which no id was ever told: that is
+// no reason to wait, and to ask again and again.
+func TestALookUpThatHasNothingToLookByEndsTheDoubtAtOnce(t *testing.T) {
+	var asked atomic.Int32
+	r := rigOf(t, func(_ *rig, c *jobpoll.Config) {
+		c.Routes[0].Reconciler = lookUpFunc(func(context.Context, jobpoll.Lost) (jobpoll.Finding, error) {
+			asked.Add(1)
+			return jobpoll.Finding{State: jobpoll.FindingImpossible}, nil
+		})
+	})
+	for name, o := range map[string]polltest.Order{"refused": {Answer: "502", Lost: true}, "hung": {Answer: "hang", Lost: true}} {
+		asked.Store(0)
+		began := r.Clock.Monotonic()
+		b := r.BeginSubmit(r.t.Context(), submitOf(r, name, o))
+		for !b.Returned() {
+			r.Clock.Advance(time.Second)
+		}
+		_, err := submitted(t, b)
+		require.NotNil(t, err, name)
+		assert.Equal(t, jobpoll.SubmitAmbiguous, err.Meaning, name)
+		assert.EqualValues(t, 1, asked.Load(), name)
+		if name == "refused" {
+			assert.LessOrEqual(t, r.Clock.Monotonic()-began, 2*time.Second)
+		}
+		r.Clock.Advance(time.Hour)
+		assert.EqualValues(t, 1, asked.Load(), name)
+		require.NoError(t, r.Resolve(t.Context(), name, "R-"+name), "a person, or a webhook, may still tell")
+		r.Clock.Advance(time.Minute)
+		r.ended("R-"+name, jobpoll.ReasonSucceeded)
+	}
+	r.atZero()
+}
+
 // lookUpFunc is a Reconciler.
 type lookUpFunc func(context.Context, jobpoll.Lost) (jobpoll.Finding, error)
 

@@ -169,7 +169,8 @@ func (p *Ark) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report,
 }
 
 // Lookup looks for a task in the account's list, which takes its id for a filter.
-// What it does not find is FindingUnknown, never absent.
+// What it does not find is FindingUnknown, never absent; without an id there is
+// nothing to look by: FindingImpossible.
 func (p *Ark) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding, error) {
 	return p.c.lookupListed(ctx, arkTasks, lost.Job, mostListed, &arkTask{}, newArkTask)
 }

@@ -64,6 +64,9 @@ func (c *Client) checkListed(ctx context.Context, path string, jobs []jobpoll.Jo
 // FindingUnknown, never absent, as lists lag and end somewhere; of one that has ended
 // nothing is told, as a list may leave its output away: a look has the last word.
 func (c *Client) lookupListed(ctx context.Context, path string, job jobpoll.Job, most int, whole reply, empty func() receipt) (jobpoll.Finding, error) {
+	if job.ID == "" {
+		return jobpoll.Finding{State: jobpoll.FindingImpossible}, nil
+	}
 	all, err := c.checkListed(ctx, path, []jobpoll.Job{job}, most, whole, empty)
 	got, there := all[job.ID]
 	switch {

@@ -39,7 +39,7 @@ func TestAnEmptyListSoonAfterALostSubmissionIsNoProof(t *testing.T) {
 	lost := jobpoll.Lost{Job: jobpoll.Job{Route: "replicate", ClientKey: "mine"}, Misses: 3}
 	f, err := r.Lookup(t.Context(), lost)
 	require.NoError(t, err)
-	require.Equal(t, jobpoll.FindingUnknown, f.State, "without an id nothing tells it apart")
+	require.Equal(t, jobpoll.FindingImpossible, f.State, "without an id nothing tells it apart")
 	require.Zero(t, lists.Load())
 
 	lost.Job.ID = "rp-1" // as a webhook may bring it

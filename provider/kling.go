@@ -356,14 +356,15 @@ func nested(body map[string]json.RawMessage, object, name string, value any) err
 }
 
 // Lookup looks for a task by its id, or by Job.ClientKey where that was sent as the
-// external_task_id. A task that is not found is FindingUnknown, never absent.
+// external_task_id. A task that is not found is FindingUnknown, never absent; without
+// either there is nothing to look by: FindingImpossible.
 func (p *Kling) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding, error) {
 	of, id := "task_ids", lost.Job.ID
 	if id == "" {
 		of, id = "external_task_ids", lost.Job.ClientKey
 	}
 	if id == "" {
-		return jobpoll.Finding{}, nil
+		return jobpoll.Finding{State: jobpoll.FindingImpossible}, nil
 	}
 	v := &klingReply{want: lost.Job.ID}
 	rep, err := p.c.look(ctx, p.request(lost.Job, of, id), v)

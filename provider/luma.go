@@ -121,10 +121,11 @@ func (p *Luma) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report
 }
 
 // Lookup looks for a generation by its id in the newest hundred of the list. What
-// it does not find is FindingUnknown, never absent.
+// it does not find is FindingUnknown, never absent; without an id there is nothing
+// to look by: FindingImpossible.
 func (p *Luma) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding, error) {
 	if lost.Job.ID == "" {
-		return jobpoll.Finding{}, nil
+		return jobpoll.Finding{State: jobpoll.FindingImpossible}, nil
 	}
 	var list struct {
 		Generations []lumaGeneration `json:"generations"`

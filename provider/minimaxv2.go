@@ -201,7 +201,8 @@ func (p *MiniMaxV2) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.R
 }
 
 // Lookup looks for a task in the account's list, of the last 7 days, which takes
-// its id for a filter. What it does not find is FindingUnknown, never absent.
+// its id for a filter. What it does not find is FindingUnknown, never absent; without
+// an id there is nothing to look by: FindingImpossible.
 func (p *MiniMaxV2) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding, error) {
 	return p.c.lookupListed(ctx, miniMaxV2Tasks, lost.Job, miniMaxV2Page, &miniMaxV2Reply{}, newMiniMaxV2Task)
 }

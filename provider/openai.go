@@ -186,10 +186,11 @@ func (p *OpenAI) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Repo
 }
 
 // Lookup looks for a video by its id in the newest hundred of the list. What it
-// does not find is FindingUnknown, never absent.
+// does not find is FindingUnknown, never absent; without an id there is nothing to
+// look by: FindingImpossible.
 func (p *OpenAI) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding, error) {
 	if lost.Job.ID == "" {
-		return jobpoll.Finding{}, nil
+		return jobpoll.Finding{State: jobpoll.FindingImpossible}, nil
 	}
 	var list struct {
 		Data []openAIVideo `json:"data"`

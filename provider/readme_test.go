@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -97,6 +98,21 @@ func shown(t *testing.T, name string) (states, rest string) {
 	return strings.Join(pending, ", "), fmt.Sprintf("%s | %s | %s", tick(seen["progress"]), tick(seen["place"]), tick(seen["filter"]))
 }
 
+// lookUp is by what an adapter finds a job again.
+func lookUp(t *testing.T, a adapter) string {
+	r, ok := a.(jobpoll.Reconciler)
+	if !ok {
+		return "–"
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // whether it would ask is what is tried
+	found, err := r.Lookup(ctx, jobpoll.Lost{Job: jobpoll.Job{Route: "r", ClientKey: "mine"}})
+	if err == nil && found.State == jobpoll.FindingImpossible {
+		return "by id"
+	}
+	return "by id, by your key"
+}
+
 func tick(yes bool) string {
 	if yes {
 		return "yes"
@@ -115,7 +131,6 @@ func providerTable(t *testing.T) string {
 		l := listedProviders[name]
 		a := newAdapterFor(t, name, Config{BaseURL: "https://api.example", Credentials: Secret(kitKey)})
 		_, cancels := a.(jobpoll.Canceler)
-		_, looksUp := a.(jobpoll.Reconciler)
 		list, lists := a.(jobpoll.BatchChecker)
 		batch := tick(lists)
 		if lists {
@@ -131,7 +146,7 @@ func providerTable(t *testing.T) string {
 			pace = "–"
 		}
 		fmt.Fprintf(&b, "| %s | `provider.%s` | %s | %s | %s | %s | %s | %s | %s | %s |\n",
-			l.title, l.constructor, states, rest, result, tick(cancels), tick(looksUp), batch, tick(noticeParsers()[name] != nil), pace)
+			l.title, l.constructor, states, rest, result, tick(cancels), lookUp(t, a), batch, tick(noticeParsers()[name] != nil), pace)
 	}
 	return b.String()
 }

@@ -211,11 +211,14 @@ const replicatePages = 3
 
 // Lookup looks for a prediction in the newest of the account's list, by its id.
 // What it does not find is FindingUnknown, never absent: the list is bounded,
-// and shows what the token may see. Nothing but the id tells predictions apart,
-// so that a job without one is FindingUnknown without a call.
+// and shows what the token may see. Nothing but the id tells predictions apart, so
+// that a job without one is FindingImpossible.
 func (p *Replicate) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding, error) {
+	if lost.Job.ID == "" {
+		return jobpoll.Finding{State: jobpoll.FindingImpossible}, nil
+	}
 	next := p.c.URL("v1", "predictions")
-	for page := 0; page < replicatePages && next != "" && lost.Job.ID != ""; page++ {
+	for page := 0; page < replicatePages && next != ""; page++ {
 		var list struct {
 			Next    string       `json:"next"`
 			Results []prediction `json:"results"`
