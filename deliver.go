@@ -187,15 +187,34 @@ func (p *Poller) storeOutcome(ctx context.Context, r *record) bool {
 	}
 	r.waiters = nil
 	p.mu.Unlock()
-	level := slog.LevelWarn
-	if o.Reason == ReasonSucceeded {
-		level = slog.LevelInfo
-	}
-	p.log.Log(ctx, level, "watch ended", "job", o.Job.Key().String(), "reason", o.Reason.String(), "state", o.State.String(), "polls", o.Polls)
+	p.logEnd(ctx, &o)
 	if f := p.hooks.Stopped; f != nil {
 		p.hook("Stopped", o.Job.Key(), func() { f(StopEvent{Outcome: o}) })
 	}
 	return true
+}
+
+// logEnd writes what one looks for an end by, and why it is none that was hoped for.
+func (p *Poller) logEnd(ctx context.Context, o *Outcome) {
+	level, err := slog.LevelInfo, o.Err()
+	if err != nil {
+		level = slog.LevelWarn
+	}
+	if !p.log.Enabled(ctx, level) {
+		return
+	}
+	args := []any{"job", o.Job.Key().String()}
+	if key := o.Job.ClientKey; key != "" {
+		args = append(args, "client_key", clip(key, 64))
+	}
+	if profile := o.Job.Profile; profile != "" {
+		args = append(args, "profile", clip(profile, 64))
+	}
+	args = append(args, "reason", o.Reason.String(), "state", o.State.String(), "polls", o.Polls)
+	if err != nil {
+		args = append(args, "error", err)
+	}
+	p.log.Log(ctx, level, "watch ended", args...)
 }
 
 // tellOutcome calls OnStop. Called under the lock, which it releases.

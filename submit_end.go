@@ -238,7 +238,7 @@ func (p *Poller) tellSubmissionEnd(ctx context.Context, s *submission) bool {
 	o, attempt := *told, int(s.attempts)+1
 	p.unlock()
 	if attempt == 1 {
-		p.log.Log(ctx, slog.LevelWarn, "submission ended", "route", o.Job.Route, "client_key", clip(o.Job.ClientKey, 64), "reason", o.Reason.String())
+		p.log.Log(ctx, slog.LevelWarn, "submission ended", "route", o.Job.Route, "client_key", clip(o.Job.ClientKey, 64), "reason", o.Reason.String(), "error", o.Err())
 		if f := p.hooks.Stopped; f != nil {
 			p.hook("Stopped", o.Job.Key(), func() { f(StopEvent{Outcome: o}) })
 		}
