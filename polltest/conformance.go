@@ -49,9 +49,17 @@ type Adapter struct {
 
 	// Batch makes the answer to CheckBatch of what the provider says of some jobs,
 	// each in the form of the Body of Pending, Succeeded or Failed; there may be
-	// none. Nil: an ability to check many jobs in one call is only tried for what it
-	// must never do.
+	// none. Each Result is compared with what Check makes of the same part: State,
+	// RawStatus, Progress, QueuePosition, Failure, Output and Ref, and an Output that
+	// Check gives is only missing from a success where the adapter is a Fetcher. Nil:
+	// it is only tried what is asked for, which is each job by its ID or Ref, and
+	// what an ability to check many jobs must never do.
 	Batch func(parts []string) Answer
+
+	// Listed makes of what Check reports what CheckBatch reports of the same job,
+	// for a provider whose list tells less than a look: it sets to zero what Batch
+	// takes out of the parts, as r.Progress = 0. Nil: the list tells the same.
+	Listed func(r jobpoll.Report) jobpoll.Report
 
 	// Errors are answers of the provider that are errors, each with its WantKind,
 	// where they differ from, or say more than, their HTTP status (see
@@ -64,7 +72,8 @@ type Adapter struct {
 	// risk that you take: say why beside it.
 	Skip []string
 
-	// Logf is told what was not tried, and why. T.Logf fits. Nil: nobody is.
+	// Logf is told what was not tried, and why, which is no fault by itself. T.Logf
+	// fits. Nil: nobody is.
 	Logf func(format string, args ...any)
 }
 

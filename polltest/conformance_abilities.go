@@ -43,7 +43,7 @@ func ability[T any](c jobpoll.Checker) (T, bool) {
 func checkCancel(s *stage) {
 	canceler, ok := ability[jobpoll.Canceler](s.checker)
 	if !ok {
-		s.kit.Logf("polltest: cancel: not tried: the adapter is no jobpoll.Canceler")
+		s.untried("the adapter is no jobpoll.Canceler")
 		return
 	}
 	cancel := func(a Answer) seen {
@@ -83,7 +83,7 @@ func checkCancel(s *stage) {
 func checkFetch(s *stage) {
 	fetcher, ok := ability[jobpoll.Fetcher](s.checker)
 	if !ok {
-		s.kit.Logf("polltest: fetch: not tried: the adapter is no jobpoll.Fetcher")
+		s.untried("the adapter is no jobpoll.Fetcher")
 		return
 	}
 	done := s.look(s.kit.Succeeded).report

@@ -48,7 +48,7 @@ func (r renders) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, er
 	}
 	report := jobpoll.Report{State: renderWords.State(a.Status), RawStatus: a.Status, Progress: a.Percent, Hint: hint}
 	if report.State == jobpoll.StateFailed {
-		report.Failure = &jobpoll.Failure{Kind: jobpoll.FailureFault, Message: a.Error}
+		report.Failure = &jobpoll.Failure{Message: a.Error}
 	}
 	return report, nil
 }
@@ -68,7 +68,7 @@ func ExampleTestChecker() {
 		},
 		Failed: polltest.Answer{
 			Body: `{"id":"{id}","status":"failed","error":"the renderer crashed"}`,
-			Want: jobpoll.Report{RawStatus: "failed"},
+			Want: jobpoll.Report{RawStatus: "failed", Failure: &jobpoll.Failure{Message: "the renderer crashed"}}, // no kind: the provider tells none
 		},
 	})
 

@@ -63,8 +63,12 @@ type leak struct{ check, where string }
 
 func (k *kit) run() error {
 	for _, c := range allChecks() {
+		if why := k.cannotMake(c); why != "" {
+			k.Logf("polltest: %s: not tried, after a fault that is told: %s", c.name, why)
+			continue
+		}
 		if why := k.notMade(c); why != "" {
-			k.Logf("polltest: %s: not tried: %s", c.name, why)
+			k.untried(c, why)
 			continue
 		}
 		before := len(k.faults)
@@ -85,8 +89,18 @@ func (k *kit) run() error {
 	return nil
 }
 
-// notMade says why a check is not made; empty if it is.
-func (k *kit) notMade(c check) string {
+// untried tells of a check that has nothing to try.
+func (k *kit) untried(c check, why string) {
+	k.Logf("polltest: %s: not tried (no fault): %s", c.name, why)
+}
+
+func (s *stage) untried(why string) { s.kit.untried(s.check, why) }
+
+// cannotMake says which fault keeps a check from being made; empty if none does.
+func (k *kit) cannotMake(c check) string {
+	if slices.Contains(k.Skip, c.name) {
+		return ""
+	}
 	switch {
 	case k.noAdapter:
 		return "Adapter.New gave no adapter"
@@ -95,13 +109,18 @@ func (k *kit) notMade(c check) string {
 	case k.stuck, k.hangs > mostHangs:
 		return "calls before it did not return"
 	}
-	if slices.Contains(k.Skip, c.name) {
-		return "it is in Adapter.Skip"
-	}
 	for name, n := range needNames {
 		if c.needs&n != 0 && k.misread&n != 0 {
 			return fmt.Sprintf("the check %q failed", name)
 		}
+	}
+	return ""
+}
+
+// notMade says what a check lacks to be made; empty if nothing.
+func (k *kit) notMade(c check) string {
+	if slices.Contains(k.Skip, c.name) {
+		return "it is in Adapter.Skip"
 	}
 	if c.lacks != nil {
 		return c.lacks(&k.Adapter)

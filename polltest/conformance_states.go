@@ -101,12 +101,19 @@ func checkFailure(s *stage) {
 	case f == nil:
 		s.fault("the answer Failed", "reported no Failure", "a Failure with its kind and the provider's words")
 	case want == nil && (f.Kind == jobpoll.FailureUnknown || f.Message == ""):
-		s.fault("the answer Failed", fmt.Sprintf("reported the failure %q", f),
-			"a kind that is known, and a message (if the provider gives none, say so by Failed.Want.Failure); "+
-				"no FailureFault on a guess: it advises that to submit anew is safe")
+		s.fault("the answer Failed", fmt.Sprintf("reported the failure %q", f), "a kind that is known, and a message; where the provider tells less, say so: Failed has "+
+			wantFailure(*f)+". No FailureFault on a guess: it advises that to submit anew is safe")
 	case want != nil && (f.Kind != want.Kind || want.Code != "" && f.Code != want.Code || !strings.Contains(f.Message, want.Message)):
 		s.fault("the answer Failed", fmt.Sprintf("reported the failure %q", f), fmt.Sprintf("%q", want))
 	}
+}
+
+// wantFailure is what says in an Answer that a failure is as it should be.
+func wantFailure(f jobpoll.Failure) string {
+	if f.Message == "" {
+		return fmt.Sprintf("Want: jobpoll.Report{Failure: &jobpoll.Failure{Kind: …}}, with the kind %q", f.Kind)
+	}
+	return fmt.Sprintf("Want: jobpoll.Report{Failure: &jobpoll.Failure{Message: %q}}", clip(f.Message))
 }
 
 // detailChecks look at what a report says besides its state.

@@ -41,9 +41,9 @@ func TestARightAdapterHasNoFaults(t *testing.T) {
 	a.Logf = func(format string, args ...any) { untried = append(untried, fmt.Sprintf(format, args...)) }
 	require.NoError(t, TestChecker(a))
 	require.Equal(t, []string{
-		"polltest: no-output: not tried: there is no Adapter.NoOutput",
-		"polltest: errors: not tried: there are no Adapter.Errors",
-		"polltest: batch: not tried: the adapter is no jobpoll.BatchChecker",
+		"polltest: no-output: not tried (no fault): there is no Adapter.NoOutput",
+		"polltest: errors: not tried (no fault): there are no Adapter.Errors",
+		"polltest: batch: not tried (no fault): the adapter is no jobpoll.BatchChecker",
 	}, untried)
 }
 

@@ -41,8 +41,11 @@
 //			New:       func(p polltest.Target) jobpoll.Checker { return newRenderer(p.URL, p.Client, p.Credential) },
 //			Pending:   polltest.Answer{Body: `{"status":"rendering","percent":40}`, Want: jobpoll.Report{RawStatus: "rendering", Progress: 0.4}},
 //			Succeeded: polltest.Answer{Body: `{"status":"done","url":"https://cdn.example/{id}.mp4"}`, Want: jobpoll.Report{RawStatus: "done"}},
-//			Failed:    polltest.Answer{Body: `{"status":"failed","error":"the renderer crashed"}`, Want: jobpoll.Report{RawStatus: "failed"}},
-//			Logf:      t.Logf,
+//			Failed: polltest.Answer{Body: `{"status":"failed","error":"the renderer crashed"}`, Want: jobpoll.Report{
+//				RawStatus: "failed",
+//				Failure:   &jobpoll.Failure{Message: "the renderer crashed"}, // no kind: the provider tells none
+//			}},
+//			Logf: t.Logf,
 //		})
 //		require.NoError(t, err)
 //	}
@@ -98,7 +101,8 @@
 //	many-at-once        32 jobs at once are not mixed up
 //	cancel *            Canceler: refused is an error, over is no panic
 //	fetch *             Fetcher: the output, and errors that may pass
-//	batch *             BatchChecker: each job its own, one request, errors of the call
+//	batch *             BatchChecker: all ids are asked for, each job is told as by
+//	                    Check, one request, errors of the call
 //	secret-kept         the credential is in no error and no report
 //	secret-not-printed  nor in what fmt makes of the adapter
 //

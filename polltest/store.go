@@ -162,7 +162,7 @@ func (s *storeStage) perform() (hung bool, err error) {
 }
 
 func (s *storeStage) untried(why string) error {
-	s.kit.Logf("polltest: %s: not tried: %s", s.check.name, why)
+	s.kit.Logf("polltest: %s: not tried (no fault): %s", s.check.name, why)
 	return nil
 }
 
