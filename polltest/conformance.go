@@ -50,15 +50,17 @@ type Adapter struct {
 	// Batch makes the answer to CheckBatch of what the provider says of some jobs,
 	// each in the form of the Body of Pending, Succeeded or Failed; there may be
 	// none. Each Result is compared with what Check makes of the same part: State,
-	// RawStatus, Progress, QueuePosition, Failure, Output and Ref, and an Output that
-	// Check gives is only missing from a success where the adapter is a Fetcher. Nil:
-	// it is only tried what is asked for, which is each job by its ID or Ref, and
-	// what an ability to check many jobs must never do.
+	// RawStatus, Progress, QueuePosition, Failure, Output and Ref. A success without
+	// the Output that Check gives is only right where the adapter is a Fetcher. Nil:
+	// only what must never be is tried, and what is asked for: each job, by its ID or
+	// Ref, by any method, or with an odd ID in neither request nor results. A list
+	// that takes no ids is a fault: put "batch" into Skip if its lists are complete.
 	Batch func(parts []string) Answer
 
 	// Listed makes of what Check reports what CheckBatch reports of the same job,
 	// for a provider whose list tells less than a look: it sets to zero what Batch
-	// takes out of the parts, as r.Progress = 0. Nil: the list tells the same.
+	// takes out of the parts, as r.Progress = 0. Of a success whose Output nobody can
+	// fetch it makes what the adapter does, StateUnknown, say. Nil: both tell the same.
 	Listed func(r jobpoll.Report) jobpoll.Report
 
 	// Errors are answers of the provider that are errors, each with its WantKind,

@@ -63,6 +63,30 @@ func TestAnAnswerWithoutAWordMayBeNone(t *testing.T) {
 	}
 }
 
+// The finding says what to write where the provider tells no more.
+func TestAFailureOfNoKindIsSaidByTheAnswer(t *testing.T) {
+	for name, tt := range map[string]struct {
+		told jobpoll.Failure
+		say  string
+	}{
+		"no kind":    {jobpoll.Failure{Message: "the renderer crashed"}, `Want: jobpoll.Report{Failure: &jobpoll.Failure{Message: "the renderer crashed"}}`},
+		"no message": {jobpoll.Failure{Kind: jobpoll.FailureFault}, `Want: jobpoll.Report{Failure: &jobpoll.Failure{Kind: …}}, with the kind "fault"`},
+	} {
+		a := confBroken(confReporting(func(r *jobpoll.Report) {
+			if r.Failure != nil && r.Failure.Kind != jobpoll.FailureFiltered {
+				r.Failure = &tt.told
+			}
+		}))
+		a.Failed.Want.Failure = nil
+		err := TestChecker(a)
+		require.Equal(t, []string{"failure"}, confChecks(t, err), name)
+		require.ErrorContains(t, err, tt.say, name)
+
+		a.Failed.Want.Failure = &tt.told
+		require.NoError(t, TestChecker(a), name)
+	}
+}
+
 func TestAnAdapterThatIsWrapped(t *testing.T) {
 	a := confProvider()
 	a.New = func(t Target) jobpoll.Checker {
