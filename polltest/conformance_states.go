@@ -102,7 +102,7 @@ func checkFailure(s *stage) {
 		s.fault("the answer Failed", "reported no Failure", "a Failure with its kind and the provider's words")
 	case want == nil && (f.Kind == jobpoll.FailureUnknown || f.Message == ""):
 		s.fault("the answer Failed", fmt.Sprintf("reported the failure %q", f), "a kind that is known, and a message; where the provider tells less, say so: Failed has "+
-			wantFailure(*f)+". No FailureFault on a guess: it advises that to submit anew is safe")
+			wantFailure(*f)+"; no FailureFault on a guess: it advises that to submit anew is safe")
 	case want != nil && (f.Kind != want.Kind || want.Code != "" && f.Code != want.Code || !strings.Contains(f.Message, want.Message)):
 		s.fault("the answer Failed", fmt.Sprintf("reported the failure %q", f), fmt.Sprintf("%q", want))
 	}
