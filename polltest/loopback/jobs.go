@@ -16,6 +16,7 @@ const never = time.Duration(math.MaxInt64)
 // job is one job. All times but those of the wall are of the monotonic time.
 type job struct {
 	id, model   string
+	own         string // Call.OwnID
 	input       json.RawMessage
 	play        *polltest.Play
 	entries     []polltest.Entry
@@ -170,6 +171,27 @@ func (s *Server) settle() {
 	}
 }
 
+// claim takes the caller's id for a submission. Not ok: another job has it.
+func (x *exchange) claim() (ok bool) {
+	if x.call.OwnID == "" {
+		return true
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, taken := x.own[x.call.OwnID]; taken {
+		return false
+	}
+	x.own[x.call.OwnID] = nil
+	return true
+}
+
+// disclaim gives the id back of a submission that came to nothing.
+func (x *exchange) disclaim() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.own, x.call.OwnID)
+}
+
 // reserve takes a slot for a submission and numbers it. Not ok: there are too
 // many jobs.
 func (s *Server) reserve(queue bool) (n int, ok bool) {
@@ -199,7 +221,10 @@ func (s *Server) accept(n int, call Call, script polltest.Script, body json.RawM
 	s.settle()
 	s.accepting--
 	j := newJob(id, script, s.elapsed(), s.clock.Now())
-	j.model, j.input = call.Model, body
+	j.model, j.input, j.own = call.Model, body, call.OwnID
+	if j.own != "" {
+		s.own[j.own] = j
+	}
 	j.visible = after(j.submitted, s.cfg.NotVisible)
 	if call.Deadline > 0 {
 		j.deadline = after(j.submitted, call.Deadline)

@@ -1,9 +1,11 @@
 package loopback
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/jobpoll/jobpoll"
@@ -13,11 +15,15 @@ import (
 // around all. A task of the first one ("/v1/videos/text2video") is asked for below
 // the path it was submitted to; one of the 3.x API, which has the model in the path
 // ("/text-to-video/kling-3.0"), by GET /tasks?task_ids=, with others or alone. There is
-// no call to cancel; a canceled or expired job is failed. External ids find nothing.
+// no call to cancel; a canceled or expired job is failed.
 //
-// Sources: copies of Kling's documents and three clients, of which npm kling-api
+// A task can have an id of the caller's, the external_task_id of its submission, in
+// the 3.x API in options. It stands in the place of the task's own in the path of the
+// first API, and in GET /tasks?external_task_ids=. No two tasks have the same one.
+//
+// Sources: copies of Kling's documents and five clients, of which npm kling-api
 // 1.0.0 works with the first API. Not verified: the shape of the answer to a 3.x look,
-// here a list.
+// here a list, and to a submission with an external_task_id that is taken, here 400.
 func Kling() Wire { return kling{} }
 
 type kling struct{}
@@ -29,20 +35,36 @@ var klingWords = map[jobpoll.State]string{
 
 func (kling) ID(n int) string { return fmt.Sprintf("8%017d", n) }
 
-func (kling) Read(r *http.Request, _ json.RawMessage) Call {
+func (kling) Read(r *http.Request, body json.RawMessage) Call {
 	call := Call{Credential: bearer(r, "Bearer")}
-	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	parts := strings.Split(strings.Trim(r.URL.EscapedPath(), "/"), "/")
 	first := len(parts) >= 3 && parts[0] == "v1" && (parts[1] == "videos" || parts[1] == "images")
 	switch {
 	case r.Method == http.MethodPost && (first && len(parts) == 3 || len(parts) == 2 && parts[0] != "v1"):
-		call.Op, call.Model = OpSubmit, r.URL.Path
+		call.Op, call.Model, call.OwnID = OpSubmit, r.URL.Path, klingOwnID(r.URL.Path, body)
 	case r.Method == http.MethodGet && first && len(parts) == 4:
-		call.Op, call.Model, call.ID = OpStatus, "/"+strings.Join(parts[:3], "/"), parts[3]
+		call.Op, call.Model = OpStatus, "/"+strings.Join(parts[:3], "/")
+		call.ID, _ = url.PathUnescape(parts[3]) // net/http has done so
 	case r.Method == http.MethodGet && r.URL.Path == "/tasks":
-		call.Op, call.Only = OpList, strings.Split(r.URL.Query().Get("task_ids"), ",")
+		ids, own := r.URL.Query().Get("task_ids"), r.URL.Query().Get("external_task_ids")
+		call.ByOwnID = ids == "" && own != ""
+		call.Op, call.Only = OpList, strings.Split(cmp.Or(ids, own), ",")
 		call.Limit = len(call.Only)
 	}
 	return call
+}
+
+// klingOwnID is the caller's id in the body of a submission to a path.
+func klingOwnID(path string, body json.RawMessage) string {
+	const name = "external_task_id"
+	if strings.HasPrefix(path, "/v1/") {
+		return member(body, name)
+	}
+	var input struct {
+		Options json.RawMessage `json:"options"`
+	}
+	_ = json.Unmarshal(body, &input) // the server refuses what is no object
+	return member(input.Options, name)
 }
 
 type klingEnvelope struct {
@@ -56,6 +78,7 @@ type klingTask struct {
 	ID      string `json:"task_id"`
 	Status  any    `json:"task_status"`
 	Message string `json:"task_status_msg"`
+	Info    any    `json:"task_info,omitempty"`
 	Result  any    `json:"task_result,omitempty"`
 	Created int64  `json:"created_at"`
 	Updated int64  `json:"updated_at"`
@@ -64,6 +87,7 @@ type klingTask struct {
 // kling3Task is one of the 3.x API.
 type kling3Task struct {
 	ID      string `json:"id"`
+	Own     string `json:"external_id,omitempty"`
 	Status  any    `json:"status"`
 	Message string `json:"message"`
 	Outputs any    `json:"outputs,omitempty"`
@@ -109,6 +133,9 @@ func (w kling) first(v View) klingTask {
 		ID: v.ID, Status: orNil(v.Word(klingWords)), Message: w.why(v),
 		Created: v.SubmittedAt.UnixMilli(), Updated: v.changed().UnixMilli(),
 	}
+	if own := klingOwnID(v.Model, v.Input); own != "" {
+		t.Info = map[string]string{"external_task_id": own}
+	}
 	if out := w.output(v); out != nil {
 		t.Result = map[string]any{"videos": out}
 	}
@@ -117,7 +144,7 @@ func (w kling) first(v View) klingTask {
 
 func (w kling) third(v View) kling3Task {
 	t := kling3Task{
-		ID: v.ID, Status: orNil(v.Word(klingWords)), Message: w.why(v), Outputs: w.output(v),
+		ID: v.ID, Own: klingOwnID(v.Model, v.Input), Status: orNil(v.Word(klingWords)), Message: w.why(v), Outputs: w.output(v),
 		Created: v.SubmittedAt.UnixMilli(), Updated: v.changed().UnixMilli(),
 	}
 	if t.Status == "succeed" {

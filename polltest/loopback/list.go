@@ -33,6 +33,9 @@ func (x *exchange) lookAtEach(r *Reply) (met polltest.Entry) {
 	var found []View
 	for _, id := range slices.Compact(ids) {
 		j := x.jobs[id]
+		if x.call.ByOwnID {
+			j = x.own[id]
+		}
 		if j == nil {
 			continue
 		}

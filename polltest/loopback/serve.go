@@ -188,6 +188,9 @@ func (x *exchange) find() (*job, Problem) {
 	x.settle()
 	j := x.jobs[x.call.ID]
 	if j == nil {
+		j = x.own[x.call.ID]
+	}
+	if j == nil {
 		return nil, Problem{Kind: ProblemNoJob}
 	}
 	if x.elapsed() < j.visible {
@@ -204,14 +207,19 @@ func (x *exchange) submit() (outcome, bool) {
 	if json.Unmarshal(x.body, &object) != nil {
 		return refused(Problem{Kind: ProblemBadRequest})
 	}
+	if !x.claim() {
+		return refused(Problem{Kind: ProblemBadRequest})
+	}
 	n, ok := x.reserve(x.call.Queue)
 	if !ok {
+		x.disclaim()
 		x.count(func(s *Stats) { s.TooManyJobs++ })
 		return refused(Problem{Kind: ProblemTooManyJobs})
 	}
 	script, err := x.script(n)
 	if err != nil {
 		x.release()
+		x.disclaim()
 		return refused(Problem{Kind: ProblemScripted, Status: http.StatusInternalServerError, Message: err.Error()})
 	}
 	key := x.r.URL.Path + "\n" + string(x.body)
@@ -349,5 +357,6 @@ func (x *exchange) forget(j *job) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.jobs, j.id)
+	delete(x.own, j.own) // no job has an empty one
 	x.order = slices.DeleteFunc(x.order, func(o *job) bool { return o == j })
 }

@@ -92,10 +92,11 @@ type Server struct {
 	mu         sync.Mutex
 	credential string
 	jobs       map[string]*job
-	order      []*job // by submission, or Add
-	active     []*job // that hold one of MaxJobs
-	waiting    []*job // for one
-	accepting  int    // submissions that have a slot and no job yet
+	own        map[string]*job // by Call.OwnID; nil: of a submission under way
+	order      []*job          // by submission, or Add
+	active     []*job          // that hold one of MaxJobs
+	waiting    []*job          // for one
+	accepting  int             // submissions that have a slot and no job yet
 	accepted   int
 	total      bucket
 	status     bucket
@@ -122,6 +123,7 @@ func New(cfg Config) *Server {
 		begun:      cfg.Clock.Now(),
 		credential: cfg.Credential,
 		jobs:       make(map[string]*job),
+		own:        make(map[string]*job),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	now := s.elapsed()

@@ -74,6 +74,11 @@ type Call struct {
 	// Only are the jobs that OpList asks for, by their ids: it looks at each, as
 	// OpStatus does. Nil: it asks for all, and is no look.
 	Only []string
+	// OwnID is the caller's id of the job that OpSubmit makes, by which OpStatus finds
+	// it as well. A second job with the same one is a ProblemBadRequest. Empty: none.
+	OwnID string
+	// ByOwnID says that Only are such ids, and nothing else.
+	ByOwnID bool
 	// Limit is how many jobs OpList wants at most. Zero or less: Config.PageSize.
 	Limit int
 	// Body is that of a submission as JSON, where it is sent as a form; nil: it is
@@ -159,7 +164,7 @@ type ProblemKind uint8
 const (
 	ProblemScripted     ProblemKind = iota // a script or a Fault says so, with a status
 	ProblemNoPath                          // OpUnknown
-	ProblemBadRequest                      // the body of a submission is no JSON object, or Call.Bad
+	ProblemBadRequest                      // the body of a submission is no JSON object, Call.Bad, or Call.OwnID
 	ProblemUnauthorized                    // a wrong credential, or none
 	ProblemNoJob                           // there is no such job
 	ProblemNotVisible                      // there is, but the provider does not know yet
