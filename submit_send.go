@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 	"unicode/utf8"
+
+	"github.com/jobpoll/jobpoll/internal/sending"
 )
 
 // DefaultSubmitTimeout is Route.SubmitTimeout where that is zero.
@@ -102,7 +104,8 @@ func (p *Poller) sending(work context.Context, s *submission, g grant, started f
 		timer.Stop()
 		p.sendReturned(ctx, s, g, sent, err)
 	}()
-	err = p.guard(Key{Route: s.job.Route}, "Send", func() (err error) { sent, err = s.send(ctx); return err })
+	asked := sending.With(ctx, s.job.ClientKey) // for provider.Send
+	err = p.guard(Key{Route: s.job.Route}, "Send", func() (err error) { sent, err = s.send(asked); return err })
 }
 
 var (

@@ -26,7 +26,13 @@ const KlingTextToVideo = "/v1/videos/text2video"
 const (
 	klingFirst     = "/v1/"   // begins the paths of the first API
 	klingTasksPath = "/tasks" // the list of the 3.x API
+
+	klingOwnID = "external_task_id" // of a task, the caller's
 )
+
+// klingPlaces are where a task is looked for of which only the caller's id is known:
+// in the 3.x API, and at the endpoints of the first one that make most videos.
+var klingPlaces = []string{"", KlingTextToVideo, "/v1/videos/image2video", "/v1/videos/multi-image2video"}
 
 // Kling is the adapter for Kling's tasks, of both generations of its API. It is a
 // jobpoll.Checker, Refresher and Reconciler, and safe for concurrent use; there is
@@ -128,18 +134,25 @@ type klingTask struct {
 		Images json.RawMessage `json:"images"`
 	} `json:"task_result"`
 	UpdatedAt Text `json:"updated_at"`
+	TaskInfo  struct {
+		Own Text `json:"external_task_id"`
+	} `json:"task_info"`
 
 	ID         Text            `json:"id"`
 	Status     string          `json:"status"`
 	Message    Text            `json:"message"`
 	Outputs    json.RawMessage `json:"outputs"`
 	UpdateTime Text            `json:"update_time"`
+	External   Text            `json:"external_id"`
 }
 
 func (v *klingTask) readable() bool        { return v.word() != "" }
 func (v *klingTask) refusal(*Answer) error { return nil }
 func (v *klingTask) id() string            { return either(string(v.TaskID), string(v.ID)) }
 func (v *klingTask) word() string          { return either(v.TaskStatus, v.Status) }
+
+// own is the id of the caller's; empty: none is told.
+func (v *klingTask) own() string { return either(string(v.TaskInfo.Own), string(v.External)) }
 
 // either is the first text that is not empty.
 func either(a, b string) string {
@@ -189,6 +202,7 @@ type klingReply struct {
 	klingTask
 	code, text Text
 	want       string // the id that is asked for
+	wantOwn    string // the caller's id that is asked for
 	missing    bool   // from a list
 }
 
@@ -209,6 +223,9 @@ func (v *klingReply) UnmarshalJSON(b []byte) error {
 	}
 	tasks, isList := klingTasks(data)
 	for _, t := range tasks {
+		if own := t.own(); v.wantOwn != "" && own != "" && own != v.wantOwn {
+			continue
+		}
 		if !isList || v.want == "" || t.id() == "" || t.id() == v.want {
 			v.klingTask = t
 			return nil
@@ -259,6 +276,15 @@ func (v *klingTask) read(task json.RawMessage) (list json.RawMessage) {
 					v.TaskResult.Images = bytes.Clone(r.value)
 				}
 			}
+		case m.is("task_info"):
+			r := members(m.value)
+			for r.next() {
+				if r.is(klingOwnID) {
+					v.TaskInfo.Own = r.text()
+				}
+			}
+		case m.is("external_id"):
+			v.External = m.text()
 		case m.is("updated_at"):
 			v.UpdatedAt = m.text()
 		case m.is("id"):
@@ -312,8 +338,11 @@ func (p *Kling) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
 // JSON object. Order.Path below "/v1/" is an endpoint of the first API, where the
 // model goes into the input as model_name; any other ("/text-to-video/kling-3.0")
 // is the 3.x API, which has the model in the path, and the webhook in options.
-// With an external_task_id in the input, and the same as Job.ClientKey, Lookup
-// finds a task of which the id was never told.
+//
+// Order.ClientKey goes along as the external_task_id, in the 3.x API in options,
+// unless Input has one there. It has to be another for each task of the account.
+// Where it is Job.ClientKey, as Send makes it, Lookup finds a task of which the id was
+// never told.
 func (p *Kling) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report, error) {
 	if err := o.ready(); err != nil {
 		return jobpoll.Job{}, jobpoll.Report{}, err
@@ -328,6 +357,9 @@ func (p *Kling) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Repor
 	if err == nil && !first && o.Webhook != "" {
 		err = nested(body, "options", "callback_url", o.Webhook)
 	}
+	if err == nil && o.ClientKey != "" {
+		err = klingOwn(body, first, o.ClientKey)
+	}
 	if err != nil {
 		return jobpoll.Job{}, jobpoll.Report{}, err
 	}
@@ -338,16 +370,37 @@ func (p *Kling) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Repor
 	return p.c.submit(ctx, o, Request{URL: at, Header: o.Header, Body: body}, &klingReply{}, ref)
 }
 
-// nested puts a value into an object that is in body already, or not yet.
-func nested(body map[string]json.RawMessage, object, name string, value any) error {
-	inner := map[string]any{}
-	if raw, ok := body[object]; ok {
-		if err := json.Unmarshal(raw, &inner); err != nil || inner == nil {
-			return invalid("Order.Input has a field %q that is no JSON object", object)
-		}
+// klingOwn puts the caller's id into the body of an order, where it has none.
+func klingOwn(body map[string]json.RawMessage, first bool, id string) error {
+	if _, has := body[klingOwnID]; has {
+		return nil
 	}
-	inner[name] = value
-	raw, err := json.Marshal(inner)
+	if !first {
+		if textIn(body["options"], klingOwnID) {
+			return nil
+		}
+		return nested(body, "options", klingOwnID, id)
+	}
+	raw, err := json.Marshal(id)
+	body[klingOwnID] = raw
+	return err
+}
+
+// nested puts a value into an object that is in body already, or not yet. The rest of
+// the object stays as it is.
+func nested(body map[string]json.RawMessage, object, name string, value any) error {
+	var inner map[string]json.RawMessage
+	if raw, ok := body[object]; ok && json.Unmarshal(raw, &inner) != nil {
+		return invalid("Order.Input has a field %q that is no JSON object", object)
+	}
+	if inner == nil { // it is null, or not there
+		inner = map[string]json.RawMessage{}
+	}
+	raw, err := json.Marshal(value)
+	if err == nil {
+		inner[name] = raw
+		raw, err = json.Marshal(inner)
+	}
 	if err != nil {
 		return invalid("Order: %w", err)
 	}
@@ -358,16 +411,42 @@ func nested(body map[string]json.RawMessage, object, name string, value any) err
 // Lookup looks for a task by its id, or by Job.ClientKey where that was sent as the
 // external_task_id. A task that is not found is FindingUnknown, never absent; without
 // either there is nothing to look by: FindingImpossible.
+//
+// Without an id it is looked for where Job.Ref says; without that too in the 3.x API
+// and then, a call each, at the first API's text2video, image2video and
+// multi-image2video. For another endpoint of the first API put its path into the Ref
+// of the Submission's Job.
 func (p *Kling) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding, error) {
-	of, id := "task_ids", lost.Job.ID
-	if id == "" {
-		of, id = "external_task_ids", lost.Job.ClientKey
-	}
-	if id == "" {
+	return p.lookup(ctx, lost, klingPlaces)
+}
+
+// lookup is Lookup; places are where a task is that has neither id nor Ref.
+func (p *Kling) lookup(ctx context.Context, lost jobpoll.Lost, places []string) (jobpoll.Finding, error) {
+	job := lost.Job
+	switch {
+	case job.ID != "":
+		return p.find(ctx, job, p.request(job, "task_ids", job.ID), &klingReply{want: job.ID})
+	case job.ClientKey == "":
 		return jobpoll.Finding{State: jobpoll.FindingImpossible}, nil
+	case job.Ref != "":
+		places = []string{job.Ref}
 	}
-	v := &klingReply{want: lost.Job.ID}
-	rep, err := p.c.look(ctx, p.request(lost.Job, of, id), v)
+	var failed error
+	for _, job.Ref = range places {
+		f, err := p.find(ctx, job, p.request(job, "external_task_ids", job.ClientKey), &klingReply{wantOwn: job.ClientKey})
+		if f.State == jobpoll.FindingPresent {
+			return f, nil
+		}
+		if err != nil && (failed == nil || kindOf(err) == jobpoll.ErrorTransient) {
+			failed = err
+		}
+	}
+	return jobpoll.Finding{}, failed
+}
+
+// find asks about a task that may not be there.
+func (p *Kling) find(ctx context.Context, job jobpoll.Job, r Request, v *klingReply) (jobpoll.Finding, error) {
+	rep, err := p.c.look(ctx, r, v)
 	switch {
 	case kindOf(err) == jobpoll.ErrorNoSuchJob, err != nil && v.code == "0":
 		return jobpoll.Finding{}, nil // no such task, or none in the answer
@@ -376,7 +455,7 @@ func (p *Kling) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding,
 	case v.id() == "":
 		return jobpoll.Finding{}, nil
 	}
-	return jobpoll.Finding{State: jobpoll.FindingPresent, ID: v.id(), Ref: lost.Job.Ref, Report: rep}, nil
+	return jobpoll.Finding{State: jobpoll.FindingPresent, ID: v.id(), Ref: job.Ref, Report: rep}, nil
 }
 
 // KlingLimits are the limits of a Kling account that may run so many tasks at

@@ -108,5 +108,5 @@ func (p *Kling3) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Repo
 // Lookup looks for a task by its id, or by Job.ClientKey where that was sent as the
 // external_task_id. A task that is not found is FindingUnknown, never absent.
 func (p *Kling3) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding, error) {
-	return p.k.Lookup(ctx, lost)
+	return p.k.lookup(ctx, lost, klingPlaces[:1])
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jobpoll/jobpoll"
+	"github.com/jobpoll/jobpoll/internal/sending"
 )
 
 // Errors of Submit, for errors.Is.
@@ -39,6 +40,12 @@ type Order struct {
 	// Path is another endpoint of the provider than that of the model. Empty:
 	// what the adapter makes of Model.
 	Path string
+	// ClientKey is an id of the caller's, one for each job that is bought, which goes
+	// along where the provider takes one that the job can be looked for by: at
+	// Kling's, of both generations, as the external_task_id, if Input has none. No
+	// other adapter sends it, as no other of their providers documents such an id.
+	// Empty: none, but for Send, which puts that of the Submission there.
+	ClientKey string
 	// Header are more headers, by which providers take options.
 	Header http.Header
 }
@@ -69,9 +76,13 @@ type Submitter interface {
 }
 
 // Send makes the Send of a jobpoll.Submission of an order: one POST. Put the same
-// Profile into the Submission's Job as the order's Model has.
+// Profile into the Submission's Job as the order's Model has. Where
+// Order.ClientKey is empty it is that of the Submission's Job, by which the Lookup
+// of a provider that takes it finds a job of which the answer was lost.
 func Send(s Submitter, o Order) func(context.Context) (jobpoll.Sent, error) {
 	return func(ctx context.Context) (jobpoll.Sent, error) {
+		o := o
+		o.ClientKey = either(o.ClientKey, sending.ClientKey(ctx))
 		job, rep, err := s.Submit(ctx, o)
 		return jobpoll.Sent{ID: job.ID, Ref: job.Ref, Report: rep, SubmittedAt: job.SubmittedAt}, err
 	}

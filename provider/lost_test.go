@@ -1,0 +1,106 @@
+package provider
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/jobpoll/jobpoll"
+	"github.com/jobpoll/jobpoll/polltest"
+	"github.com/jobpoll/jobpoll/polltest/loopback"
+)
+
+// The answer to an order is lost. Kling knows the task by the ClientKey, which Send has
+// put there, so that it is found and watched, and nothing is bought twice.
+func TestATaskOfKlingsWhoseAnswerWasLostIsFoundByItsClientKey(t *testing.T) {
+	input := map[string]any{"prompt": "a cat"}
+	for name, c := range map[string]struct {
+		adapter string
+		order   Order
+		ref     string // of the Submission
+		found   string // Ref of the job
+	}{
+		"the first API":         {"kling", Order{Model: "kling-v2", Input: input}, "", KlingTextToVideo},
+		"of an image":           {"kling", Order{Model: "kling-v2", Path: "/v1/videos/image2video", Input: input}, "", "/v1/videos/image2video"},
+		"at a place it is told": {"kling", Order{Model: "kling-v2", Path: "/v1/videos/lip-sync", Input: input}, "/v1/videos/lip-sync", "/v1/videos/lip-sync"},
+		"3.x":                   {"kling", Order{Model: "kling-3.0", Path: "/text-to-video/kling-3.0", Input: input}, "", ""},
+		"3.x with lists":        {"kling3", Order{Model: "kling-3.0", Path: "/text-to-video/kling-3.0", Input: input}, "", ""},
+	} {
+		for _, lose := range []loopback.Fault{{Kind: polltest.FaultReset}, {Kind: polltest.FaultHTML}, {Status: http.StatusServiceUnavailable}, {Kind: polltest.FaultHang}} {
+			t.Run(name+"/"+string(lose.Kind), func(t *testing.T) {
+				clock := polltest.NewClock(time.Time{})
+				server := loopback.Start(loopback.Config{
+					Wire: loopback.Kling(), Clock: clock, Credential: kitKey,
+					Script: func(int, json.RawMessage) string { return `queued; at 10s running; at 2m succeeded` },
+					Fault: func(_ int, r *http.Request) loopback.Fault {
+						if r.Method == http.MethodPost {
+							return lose
+						}
+						return loopback.Fault{}
+					},
+				})
+				t.Cleanup(server.Close)
+				a := newAdapterFor(t, c.adapter, Config{BaseURL: server.URL(), Credentials: Secret(kitKey), Clock: clock})
+				var seen polltest.Recorder
+				h := polltest.Start(t, jobpoll.Config{Clock: clock, Callbacks: seen.Callbacks(), Routes: []jobpoll.Route{{Name: "kling", Checker: a}}})
+				s := jobpoll.Submission{
+					Job:  jobpoll.Job{Route: "kling", ClientKey: "order-4711", Profile: c.order.Model, Ref: c.ref},
+					Send: Send(a, c.order),
+				}
+				first := h.BeginSubmit(t.Context(), s)
+				h.Clock.Advance(5 * time.Minute)
+				job, err := first.Result()
+				require.NoError(t, err)
+				require.Equal(t, loopback.Kling().ID(1), job.ID)
+				require.Equal(t, c.found, job.Ref)
+				o, ok := seen.Outcome(job.Key())
+				require.True(t, ok)
+				require.Equal(t, jobpoll.ReasonSucceeded, o.Reason, "%+v", o)
+				require.True(t, HasOutput(o.Report.Output))
+				require.Equal(t, 1, server.Stats().Submits)
+				require.Len(t, server.Jobs(), 1)
+
+				again := h.BeginSubmit(t.Context(), s)
+				h.Clock.Advance(time.Minute)
+				_, err = again.Result()
+				require.ErrorIs(t, err, jobpoll.ErrResolved)
+				require.Equal(t, 1, server.Stats().Submits)
+			})
+		}
+	}
+}
+
+// An id that the order has is the one that is sent, and without a Submission there is
+// none.
+func TestTheClientKeyOfAnOrderIsTheOneThatIsSent(t *testing.T) {
+	server := loopback.Start(loopback.Config{Wire: loopback.Kling(), Credential: kitKey})
+	defer server.Close()
+	kling, err := NewKling(Config{BaseURL: server.URL(), Credentials: Secret(kitKey)})
+	require.NoError(t, err)
+	find := func(key string) jobpoll.Finding {
+		f, err := kling.Lookup(t.Context(), jobpoll.Lost{Job: jobpoll.Job{ClientKey: key}})
+		require.NoError(t, err)
+		return f
+	}
+	p, err := jobpoll.New(jobpoll.Config{Routes: []jobpoll.Route{{Name: "kling", Checker: kling}}})
+	require.NoError(t, err)
+	order := Order{Model: "kling-v2", ClientKey: "own"}
+	_, err = p.Submit(t.Context(), jobpoll.Submission{Job: jobpoll.Job{Route: "kling", ClientKey: "key"}, Send: Send(kling, order)})
+	require.NoError(t, err)
+	require.Equal(t, jobpoll.FindingPresent, find("own").State)
+	require.Equal(t, jobpoll.FindingUnknown, find("key").State)
+
+	order.ClientKey = ""
+	sent, err := Send(kling, order)(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, sent.ID)
+
+	_, _, err = kling.Submit(t.Context(), Order{Model: "kling-v2", ClientKey: "own"})
+	require.Equal(t, jobpoll.ErrorInvalid, kindOf(err), "%v: it is taken", err)
+	require.False(t, errors.Is(err, ErrAmbiguous))
+	require.Len(t, server.Jobs(), 2)
+}
