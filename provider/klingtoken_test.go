@@ -50,31 +50,25 @@ func TestAKlingTokenIsWhatALibraryForTokensMakes(t *testing.T) {
 	require.Equal(t, "an \"access\"\u2028 <key>", iss)
 }
 
-// klingVerified is Kling's wire where the token is verified by a library.
+// klingVerified is Kling's wire where tokens can be refused that are good.
 type klingVerified struct {
 	loopback.Wire
-	clock *polltest.Clock
 
 	mu      sync.Mutex
 	tokens  map[string]bool // that came; false: taken no more
 	refusal int             // the code for what is not taken
 }
 
-const klingTaken = "taken"
-
-func (w *klingVerified) Read(r *http.Request, body json.RawMessage) loopback.Call {
+// authorize is a Config.Authorize.
+func (w *klingVerified) authorize(token string, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	call := w.Wire.Read(r, body)
-	token := call.Credential
-	call.Credential = "refused"
-	_, err := jwt.Parse(token, func(*jwt.Token) (any, error) { return []byte(klingSecret), nil },
-		jwt.WithValidMethods([]string{"HS256"}), jwt.WithIssuer(klingAccess), jwt.WithExpirationRequired(), jwt.WithTimeFunc(w.clock.Now))
-	if good, came := w.tokens[token]; err == nil && (good || !came) {
-		w.tokens[token] = true
-		call.Credential = klingTaken
+	good, came := w.tokens[token]
+	if !loopback.KlingKeys(klingAccess, klingSecret)(token, now) || came && !good {
+		return false
 	}
-	return call
+	w.tokens[token] = true
+	return true
 }
 
 func (w *klingVerified) Error(p loopback.Problem) loopback.Answer {
@@ -104,8 +98,8 @@ func (w *klingVerified) came() int {
 // verifiedRig is a Poller with jobs of two hours at a Kling that verifies tokens.
 func verifiedRig(t *testing.T) (w *klingVerified, h *polltest.Harness, server *loopback.Server, seen *polltest.Recorder) {
 	clock := polltest.NewClock(time.Time{})
-	w = &klingVerified{Wire: loopback.Kling(), clock: clock, tokens: map[string]bool{}}
-	server = loopback.Start(loopback.Config{Wire: w, Clock: clock, Credential: klingTaken, Script: func(int, json.RawMessage) string {
+	w = &klingVerified{Wire: loopback.Kling(), tokens: map[string]bool{}}
+	server = loopback.Start(loopback.Config{Wire: w, Clock: clock, Authorize: w.authorize, Script: func(int, json.RawMessage) string {
 		return `queued; at 5m running; at 2h succeeded`
 	}})
 	t.Cleanup(server.Close)

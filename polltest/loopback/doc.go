@@ -16,7 +16,7 @@
 // and a Poller that looks over HTTP go on in step.
 //
 // One server is one account at one provider: its rate limits, its limit of jobs
-// and its credential. A new provider is a new Wire.
+// and its credential, or what says of each whether it is right. A new provider is a new Wire.
 //
 // A Server keeps all its jobs until it is closed. It is no server for strangers.
 package loopback

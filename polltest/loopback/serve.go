@@ -83,18 +83,24 @@ func (s *Server) respond(x *exchange, fault Fault) (a outcome, ok bool) {
 
 // record notes that the request came.
 func (s *Server) record(r *http.Request, call Call) (*Request, int) {
+	now, good := s.clock.Now(), false
+	if s.cfg.Authorize != nil && call.Credential != "" {
+		good = s.cfg.Authorize(call.Credential, now)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	seen := SeenNone
+	if s.cfg.Authorize == nil {
+		good = s.credential == "" || call.Credential == s.credential
+	}
+	seen := SeenWrong
 	switch {
 	case call.Credential == "":
-	case s.credential == "" || call.Credential == s.credential:
+		seen = SeenNone
+	case good:
 		seen = SeenRight
-	default:
-		seen = SeenWrong
 	}
 	rec := s.records.add(Request{
-		At: s.clock.Now(), Op: call.Op, Method: r.Method, Path: r.URL.Path, Host: r.Host, ID: call.ID, Only: call.Only, Credential: seen,
+		At: now, Op: call.Op, Method: r.Method, Path: r.URL.Path, Host: r.Host, ID: call.ID, Only: call.Only, Credential: seen,
 	})
 	return rec, rec.N
 }
@@ -178,7 +184,7 @@ func (x *exchange) answer() (a outcome, ok bool) {
 func (x *exchange) authorized() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.credential == "" || x.rec.Credential == SeenRight
+	return x.cfg.Authorize == nil && x.credential == "" || x.rec.Credential == SeenRight
 }
 
 // find returns the job, or why there is none.

@@ -43,6 +43,12 @@ type Config struct {
 	// provider's scheme ("Bearer", "Key"); empty: any, or none. Server.SetCredential
 	// changes it.
 	Credential string
+	// Authorize, if not nil, says instead of Credential whether a credential that was
+	// sent is right at that time of Clock, when the request came: so can tokens be
+	// checked, which run out. A request without one is refused, and Authorize not
+	// asked. KlingKeys is one. It is called without a lock held, possibly from several
+	// goroutines at once.
+	Authorize func(credential string, now time.Time) bool
 	// NotVisible is how long a submitted job is answered as not known; zero: not
 	// at all.
 	NotVisible time.Duration
@@ -166,7 +172,7 @@ func (s *Server) Close() {
 }
 
 // SetCredential changes what Config.Credential said, as when a token is
-// revoked.
+// revoked. With Config.Authorize it changes nothing.
 func (s *Server) SetCredential(credential string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
