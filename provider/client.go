@@ -87,7 +87,10 @@ type Request struct {
 	URL string
 	// Query is added to the query of URL.
 	Query url.Values
-	// Header are headers besides those that the Client sets.
+	// Header are more headers. The Client sets Accept (application/json, of a Download
+	// */*), User-Agent (Config.UserAgent), Content-Type where there is a Body, and
+	// that of the credentials (Config.Header). Of these only an Accept that stands here
+	// wins over the Client's.
 	Header http.Header
 	// Body is sent as JSON; a json.RawMessage as it is, and a Form as
 	// multipart/form-data. Nil: no body.
@@ -95,6 +98,8 @@ type Request struct {
 	// Hold is how long the provider may hold the call open; it is added to
 	// Config.Timeout.
 	Hold time.Duration
+
+	accept string // where Header has none; empty: JSON
 }
 
 // Get is Do for a GET of one URL.
@@ -121,29 +126,39 @@ func (c *Client) Do(ctx context.Context, r Request, into any) (Answer, error) {
 func (c *Client) do(ctx context.Context, r *Request, into any) (ans Answer, sent bool, err error) {
 	ctx, end := c.limit(ctx, r.Hold)
 	defer end()
-	key, err := c.vault.get(ctx)
+	resp, key, sent, err := c.open(ctx, r)
 	if err != nil {
-		kind := jobpoll.ErrorAuth
-		if ctx.Err() != nil {
-			kind = jobpoll.ErrorTransient // that says nothing of the credentials
-		}
-		return ans, false, &jobpoll.CheckError{Kind: kind, Err: hide("no credentials", err, c.vault.last())}
-	}
-	req, err := c.request(ctx, r, key)
-	if err != nil {
-		return ans, false, &jobpoll.CheckError{Kind: jobpoll.ErrorInvalid, Err: err}
-	}
-	if ctx.Err() != nil {
-		return ans, false, &jobpoll.CheckError{Kind: jobpoll.ErrorTransient, Err: hide("not sent", context.Cause(ctx), key)}
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return ans, !neverSent(err), &jobpoll.CheckError{Kind: jobpoll.ErrorTransient, Err: hide("no answer", because(ctx, err), key)}
+		return ans, sent, err
 	}
 	// receive reads to the end or to a bound: there is nothing left to drain.
 	defer resp.Body.Close()
 	ans, err = c.receive(ctx, resp, key, into)
 	return ans, true, err
+}
+
+// open makes one call up to the body of its answer. sent is false where the provider
+// surely saw nothing.
+func (c *Client) open(ctx context.Context, r *Request) (resp *http.Response, key *secret, sent bool, err error) {
+	key, err = c.vault.get(ctx)
+	if err != nil {
+		kind := jobpoll.ErrorAuth
+		if ctx.Err() != nil {
+			kind = jobpoll.ErrorTransient // that says nothing of the credentials
+		}
+		return nil, nil, false, &jobpoll.CheckError{Kind: kind, Err: hide("no credentials", err, c.vault.last())}
+	}
+	req, err := c.request(ctx, r, key)
+	if err != nil {
+		return nil, nil, false, &jobpoll.CheckError{Kind: jobpoll.ErrorInvalid, Err: err}
+	}
+	if ctx.Err() != nil {
+		return nil, nil, false, &jobpoll.CheckError{Kind: jobpoll.ErrorTransient, Err: hide("not sent", context.Cause(ctx), key)}
+	}
+	resp, err = c.http.Do(req)
+	if err != nil {
+		return nil, nil, !neverSent(err), &jobpoll.CheckError{Kind: jobpoll.ErrorTransient, Err: hide("no answer", because(ctx, err), key)}
+	}
+	return resp, key, true, nil
 }
 
 var (
@@ -153,6 +168,24 @@ var (
 
 // limit bounds a call: in time, on the clock, and in what net/http does on its own.
 func (c *Client) limit(ctx context.Context, hold time.Duration) (context.Context, func()) {
+	ctx, cancel := limitConns(ctx)
+	if c.cfg.Timeout < 0 {
+		return ctx, func() { cancel(nil) }
+	}
+	timer := c.cfg.Clock.AfterFunc(c.patience(hold), func() { cancel(errTimeout) })
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
+// patience is Config.Timeout of a call that may be held open.
+func (c *Client) patience(hold time.Duration) time.Duration {
+	return c.cfg.Timeout + min(max(hold, 0), math.MaxInt64-c.cfg.Timeout)
+}
+
+// limitConns bounds how many connections net/http takes for one call.
+func limitConns(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var conns atomic.Int32
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
@@ -160,15 +193,7 @@ func (c *Client) limit(ctx context.Context, hold time.Duration) (context.Context
 			cancel(errSentAway)
 		}
 	}})
-	if c.cfg.Timeout < 0 {
-		return ctx, func() { cancel(nil) }
-	}
-	hold = min(max(hold, 0), math.MaxInt64-c.cfg.Timeout)
-	timer := c.cfg.Clock.AfterFunc(c.cfg.Timeout+hold, func() { cancel(errTimeout) })
-	return ctx, func() {
-		timer.Stop()
-		cancel(nil)
-	}
+	return ctx, cancel
 }
 
 func (c *Client) request(ctx context.Context, r *Request, key *secret) (*http.Request, error) {
@@ -204,7 +229,9 @@ func (c *Client) request(ctx context.Context, r *Request, key *secret) (*http.Re
 		}
 		req.Header[k] = v
 	}
-	req.Header.Set("Accept", jsonMediaType)
+	if req.Header.Get("Accept") == "" {
+		req.Header.Set("Accept", either(r.accept, jsonMediaType))
+	}
 	req.Header.Set("User-Agent", c.cfg.UserAgent)
 	if body != nil {
 		req.Header.Set("Content-Type", contentType)

@@ -22,7 +22,7 @@ const OpenAIURL = "https://api.openai.com"
 //
 // A Job needs the id of the video and no Ref. An answer has no URL of the
 // video: the Output is the address that its bytes are to be got from, with the
-// same credentials. What has passed its expires_at is an error of kind ErrorGone.
+// same credentials, as Client.Download does. What has passed its expires_at is an error of kind ErrorGone.
 // A wait in OpenAI-Poll-After-Ms is kept.
 //
 // Besides OpenAI's four words those are known that gateways were seen to add:
@@ -161,6 +161,9 @@ func (p *OpenAI) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, er
 	at := p.c.URL("v1", "videos", job.ID)
 	return p.c.look(ctx, Request{URL: at}, &openAIVideo{content: at + "/content"})
 }
+
+// Client is what the adapter calls by: its Download gets the video.
+func (p *OpenAI) Client() *Client { return p.c }
 
 // Refresh asks Config.Credentials for the key anew.
 func (p *OpenAI) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }

@@ -21,8 +21,8 @@ const StabilityRetention = 24 * time.Hour
 // A Job needs the id of the generation and no Ref. Status and result are one call,
 // told apart by the HTTP status, and the bytes of the video are in the answer: one
 // look downloads it (Config.MaxBody is 16 MiB where it is not set). The Output is
-// no copy of it but the address, where it is to be got with the same key and
-// "Accept: video/*". A filtered video comes under a 200, and is a failure of kind
+// no copy of it but the address, where Client.Download gets it, with the same key, by
+// a Request whose Header has "Accept: video/*". A filtered video comes under a 200, and is a failure of kind
 // FailureFiltered. A 404 is an id that is not known, not any more after
 // StabilityRetention, or of another key.
 //
@@ -109,6 +109,9 @@ func (p *Stability) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.R
 	}
 	return p.c.submit(ctx, o, r, &stabilityResult{}, nil)
 }
+
+// Client is what the adapter calls by: its Download gets the video.
+func (p *Stability) Client() *Client { return p.c }
 
 // Refresh asks Config.Credentials for the key anew.
 func (p *Stability) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }

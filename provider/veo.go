@@ -27,8 +27,8 @@ const maxInlineVideo = 16 << 20
 // concurrent use; there is no list, and no cancellation that is documented for it.
 //
 // A Job's ID is the whole name of the operation, slashes and all. The Output is the
-// list of videos: generatedSamples at Gemini, whose URIs need the API key, and
-// videos at Vertex, with a gcsUri or the bytes. An answer with the bytes may be
+// list of videos: generatedSamples at Gemini, whose URIs need the API key, so that
+// Client.Download gets them, and videos at Vertex, with a gcsUri or the bytes. An answer with the bytes may be
 // large: Config.MaxBody is 16 MiB where it is not set, and the engine keeps no
 // Output above jobpoll.MaxOutput; have them put into a bucket.
 //
@@ -170,6 +170,9 @@ func (p *Veo) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error
 	}
 	return p.c.look(ctx, r, &operation{output: veoOutput})
 }
+
+// Client is what the adapter calls by: its Download gets the video.
+func (p *Veo) Client() *Client { return p.c }
 
 // Refresh asks Config.Credentials for the key, or Config.Tokens for a token, anew.
 func (p *Veo) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
