@@ -141,5 +141,5 @@ func TestOpenAITakesAnImageWithAnOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "own/model", job.Profile)
 	require.Equal(t, jobpoll.StateQueued, rep.State)
-	require.JSONEq(t, `{"model":"own/model","prompt":"a","input_reference":"a.png"}`, string(got))
+	require.JSONEq(t, `{"model":"own/model","prompt":"a","input_reference":{"name":"a.png","type":"text/plain; charset=utf-8","size":8}}`, string(got))
 }

@@ -66,10 +66,10 @@ func script(_ int, body json.RawMessage) string {
 		// Google's
 		Instances []struct{ Prompt string } `json:"instances"`
 		Content   []struct{ Text string }   `json:"content"` // Ark's
-		Image     string                    // Stability's: the name of the file
+		Image     struct{ Name string }     // Stability's: the file
 	}
 	_ = json.Unmarshal(body, &sent) // the server has checked it
-	prompt := sent.Prompt + sent.Input.Prompt + sent.Text + strings.TrimSuffix(sent.Image, ".png")
+	prompt := sent.Prompt + sent.Input.Prompt + sent.Text + strings.TrimSuffix(sent.Image.Name, ".png")
 	for _, i := range sent.Instances {
 		prompt += i.Prompt
 	}

@@ -29,7 +29,9 @@ type Config struct {
 	// monotonic time where there is one, Date headers and time stamps on Now.
 	Clock jobpoll.Clock
 	// Script chooses the script of a submitted job, which begins with the
-	// submission: n counts accepted submissions from 1 on, body is the request's.
+	// submission: n counts accepted submissions from 1 on, body is the request's. Of a
+	// form it is a JSON object: of each field the text ("seed":"7"), of each file what
+	// is told of it ("image":{"name":"cat.png","type":"image/png","size":1042}).
 	// A script that ParseScript does not read is answered with 500 and the error.
 	// nil, or an empty text: DefaultScript. It is called without a lock held,
 	// possibly from several goroutines at once.
@@ -52,7 +54,9 @@ type Config struct {
 	// NotVisible is how long a submitted job is answered as not known; zero: not
 	// at all.
 	NotVisible time.Duration
-	// Latency is how long each request is under way before it is looked at.
+	// Latency is how long each request is under way before it is looked at: a
+	// submission makes its job after it, and none where the client has left
+	// before. Fault.Slow is the time after that, when the job exists.
 	Latency time.Duration
 
 	// Total limits all requests, Status all but submissions, and Submit these.

@@ -34,7 +34,8 @@ func (stability) Read(r *http.Request, body json.RawMessage) Call {
 	switch {
 	case r.URL.Path == "/v2beta/image-to-video" && r.Method == http.MethodPost:
 		call.Op, call.Body = OpSubmit, formInput(r, body)
-		call.Bad = call.Body == nil || member(call.Body, "image") == ""
+		var sent struct{ Image formFile }
+		call.Bad = json.Unmarshal(call.Body, &sent) != nil || sent.Image.Name == ""
 	case isResult && r.Method == http.MethodGet:
 		call.Op, call.ID = OpStatus, id
 		call.Raw = strings.HasPrefix(r.Header.Get("Accept"), "video/")

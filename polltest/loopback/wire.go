@@ -244,8 +244,15 @@ func member(body json.RawMessage, name string) string {
 	return text
 }
 
-// formInput is the text fields of a body of multipart/form-data as a JSON object;
-// nil: it is of another type. Files are the object's too, by their names.
+// formFile is what is told of a file of a form.
+type formFile struct {
+	Name string `json:"name"`
+	Type string `json:"type"` // as it was sent
+	Size int64  `json:"size"` // bytes
+}
+
+// formInput is a body of multipart/form-data as a JSON object, of each field the text,
+// of each file a formFile; nil: it is of another type.
 func formInput(r *http.Request, body json.RawMessage) json.RawMessage {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" {
@@ -256,14 +263,14 @@ func formInput(r *http.Request, body json.RawMessage) json.RawMessage {
 		return nil
 	}
 	defer func() { _ = form.RemoveAll() }()
-	fields := map[string]string{}
+	fields := map[string]any{}
 	for name, values := range form.Value {
 		fields[name] = values[0]
 	}
 	for name, files := range form.File {
-		fields[name] = files[0].Filename
+		fields[name] = formFile{files[0].Filename, files[0].Header.Get("Content-Type"), files[0].Size}
 	}
-	input, _ := json.Marshal(fields) // strings alone
+	input, _ := json.Marshal(fields) // strings and numbers alone
 	return input
 }
 
