@@ -175,8 +175,10 @@ func (p *Ark) Lookup(ctx context.Context, lost jobpoll.Lost) (jobpoll.Finding, e
 	return p.c.lookupListed(ctx, arkTasks, lost.Job, mostListed, &arkTask{}, newArkTask)
 }
 
-// ArkLimits are the limits of an account at BytePlus: 120 tasks that wait.
-// Volcengine publishes its own for each model.
+// ArkLimits are the limits of an account at BytePlus: 120 tasks that wait. Limits.Jobs
+// counts those that run too, which is stricter: where so many orders wait in your
+// process though Ark has room, set a higher one. Volcengine publishes its own for each
+// model.
 // Source: a copy of the documents of ModelArk
 func ArkLimits() jobpoll.Limits { return jobpoll.Limits{Jobs: 120} }
 

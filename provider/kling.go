@@ -95,8 +95,12 @@ var klingCodes = map[string]jobpoll.ErrorKind{
 	"5002": jobpoll.ErrorTransient,
 }
 
-// NewKling makes the adapter. Only Credentials is required: the API key; or Tokens:
-// KlingTokens, of an access key and a secret key.
+// NewKling makes the adapter. Credentials (the API key) or Tokens (KlingTokens, of an
+// access key and a secret key) is required, and nothing else.
+//
+// Take NewKling3 where all orders are of the 3.x API, whose path has the model
+// ("/text-to-video/kling-3.0"): it looks at many tasks in one call. NewKling is for the
+// first API ("/v1/videos/text2video"), and for one route with both.
 func NewKling(cfg Config) (*Kling, error) {
 	c, err := newAdapter(cfg.orElse(KlingURL, "Bearer", explainKling), "KLING_API_KEY")
 	if err != nil {

@@ -25,7 +25,9 @@ var (
 	_ jobpoll.Reconciler   = (*Kling3)(nil)
 )
 
-// NewKling3 makes the adapter. Only Credentials is required, as for NewKling.
+// NewKling3 makes the adapter. Credentials (the API key) or Tokens (KlingTokens, of an
+// access key and a secret key) is required, and nothing else. It orders of the 3.x API
+// alone; for the first API take NewKling.
 func NewKling3(cfg Config) (*Kling3, error) {
 	k, err := NewKling(cfg)
 	if err != nil {
