@@ -16,7 +16,8 @@ type Submission struct {
 	// Send makes the one call that buys the job and returns what the provider
 	// answered. It is called at most once for each Submit, on a goroutine of its own.
 	// It must not repeat the call by itself, and should hand the ClientKey to the
-	// provider where that takes one: as its idempotency key, or to look jobs up by.
+	// provider where that takes one: as its idempotency key, or to look jobs up by;
+	// that of provider.Send does.
 	//
 	// ctx carries the values of Submit's ctx but not its end: a submission that
 	// has been begun is worth more than the call that waits for it. It ends after
