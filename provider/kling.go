@@ -49,8 +49,10 @@ var klingPlaces = []string{"", KlingTextToVideo, "/v1/videos/image2video", "/v1/
 // package and an IP address that is not allowed do not.
 //
 // Not verified: nothing here was read in an artefact of Kling's own, but in
-// stored copies of its documents and in two clients. The answer to a 3.x look is
-// read whether "data" is a task, a list of them, or an object with "result".
+// stored copies of its documents and in clients of others. The answer to a 3.x look is
+// read whether "data" is a task, a list of them, or an object with "result". That the
+// external_task_id stands in options there is what two clients do; how long it may
+// be was not read.
 //
 // Source: copies of Kling's documents of its API, error codes and callbacks
 type Kling struct{ c *Client }

@@ -43,8 +43,10 @@ type Order struct {
 	// ClientKey is an id of the caller's, one for each job that is bought, which goes
 	// along where the provider takes one that the job can be looked for by: at
 	// Kling's, of both generations, as the external_task_id, if Input has none. No
-	// other adapter sends it, as no other of their providers documents such an id.
-	// Empty: none, but for Send, which puts that of the Submission there.
+	// other adapter sends it: the other providers document no such id, and of the
+	// Operation-Id of Azure's convention each service says itself whether and in what
+	// form it takes it, so that it goes into Header. Empty: none, but for Send, which
+	// puts that of the Submission there.
 	ClientKey string
 	// Header are more headers, by which providers take options.
 	Header http.Header
