@@ -104,3 +104,12 @@ func TestTheClientKeyOfAnOrderIsTheOneThatIsSent(t *testing.T) {
 	require.False(t, errors.Is(err, ErrAmbiguous))
 	require.Len(t, server.Jobs(), 2)
 }
+
+// What Input has besides goes out as it is, also a number that no float64 holds.
+func TestAnIDThatIsPutIntoOptionsChangesNothingElse(t *testing.T) {
+	body := map[string]json.RawMessage{"options": json.RawMessage(`{"seed":12345678901234567890,"watermark":false}`)}
+	require.NoError(t, klingOwn(body, false, "order-4711"))
+	require.Equal(t, `{"external_task_id":"order-4711","seed":12345678901234567890,"watermark":false}`, string(body["options"]))
+	require.NoError(t, klingOwn(body, false, "another"))
+	require.NotContains(t, string(body["options"]), "another")
+}
