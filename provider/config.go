@@ -62,10 +62,12 @@ type Config struct {
 	// Bearer in Authorization, none in another header.
 	Scheme string
 	// Timeout bounds one call, credentials and body included, on Clock. Zero: 30 s.
-	// Negative: only the caller's context bounds it.
+	// Negative: only the caller's context bounds it. Of a Download it bounds only what
+	// nothing comes for.
 	Timeout time.Duration
 	// MaxBody is the most bytes of a body that are read, after decompression;
-	// a longer one is a transient error. Zero: 8 MiB. Negative is refused.
+	// a longer one is a transient error, but for a Download, which has no bound. Zero:
+	// 8 MiB. Negative is refused.
 	MaxBody int64
 	// UserAgent is the header of that name. Empty: "jobpoll".
 	UserAgent string
