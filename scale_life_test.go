@@ -89,7 +89,7 @@ func TestMemoryFallsAfterACrowd(t *testing.T) {
 			r.Schedule = every(20 * time.Second)
 		})
 		b.run()
-		var after [3]uint64
+		var after [6]uint64 // what the collector leaves differs by a megabyte from time to time: the least counts
 		before := heapNow()
 		for round := range after {
 			over.Store(false)
@@ -106,9 +106,10 @@ func TestMemoryFallsAfterACrowd(t *testing.T) {
 			require.Zero(t, b.Metrics().Total.Unresolved)
 			after[round] = heapNow()
 		}
-		t.Logf("heap %d KiB before, then %d, %d, %d KiB", before>>10, after[0]>>10, after[1]>>10, after[2]>>10)
-		assert.LessOrEqual(t, after[0], before+10<<20, "4096 tombstones and little else")
-		assert.LessOrEqual(t, after[2], after[0]+1<<20)
+		early, late := min(after[0], after[1], after[2]), min(after[3], after[4], after[5])
+		t.Logf("heap %d KiB before, then %d KiB, then %d KiB", before>>10, early>>10, late>>10)
+		assert.LessOrEqual(t, early, before+10<<20, "4096 tombstones and little else")
+		assert.LessOrEqual(t, late, early+2<<20, "45 bytes of each job that has gone")
 	})
 }
 
