@@ -148,7 +148,7 @@ func TestTheCourseOfASoakIsJudged(t *testing.T) {
 	for want, change := range map[string]func(i int, x *sample){
 		"":                       func(int, *sample) {},
 		"memory is not flat":     func(i int, x *sample) { x.Bytes += int64(i) * 1e6 },
-		"goroutines are not":     func(i int, x *sample) { x.Goroutines += 20 * i },
+		"goroutines are not":     func(i int, x *sample) { x.Goroutines += 60 * i },
 		"late, at most":          func(i int, x *sample) { x.Lag += s.lagBound() * time.Duration(i/59) },
 		"jobs lived":             func(i int, x *sample) { x.Alive += i / 59 },
 		"where the budget has":   func(i int, x *sample) { x.Calls += uint64(i * 10) },
