@@ -228,17 +228,21 @@ func (v *klingReply) UnmarshalJSON(b []byte) error {
 		}
 	}
 	tasks, isList := klingTasks(data)
+	lone := len(tasks) == 1
 	for _, t := range tasks {
-		if own := t.own(); v.wantOwn != "" && own != "" && own != v.wantOwn {
-			continue
-		}
-		if !isList || v.want == "" || t.id() == "" || t.id() == v.want {
+		if isAsked(t.own(), v.wantOwn, lone) && (!isList || isAsked(t.id(), v.want, lone)) {
 			v.klingTask = t
 			return nil
 		}
 	}
 	v.missing = isList
 	return nil
+}
+
+// isAsked reports whether a task is the one that was asked for by an id: it tells it,
+// or is the lone one and tells none. An id that is empty asks for any.
+func isAsked(told, want string, lone bool) bool {
+	return want == "" || told == want || told == "" && lone
 }
 
 // klingTasks are the tasks in data: one, or a list, or an object with a list.
@@ -416,7 +420,9 @@ func nested(body map[string]json.RawMessage, object, name string, value any) err
 
 // Lookup looks for a task by its id, or by Job.ClientKey where that was sent as the
 // external_task_id. A task that is not found is FindingUnknown, never absent; without
-// either there is nothing to look by: FindingImpossible.
+// either there is nothing to look by: FindingImpossible. Of several tasks only one that
+// tells the ClientKey is it; one with a comma is not looked for in the 3.x API, whose
+// list would take it for two.
 //
 // Without an id it is looked for where Job.Ref says; without that too in the 3.x API
 // and then, a call each, at the first API's text2video, image2video and
@@ -439,6 +445,9 @@ func (p *Kling) lookup(ctx context.Context, lost jobpoll.Lost, places []string) 
 	}
 	var failed error
 	for _, job.Ref = range places {
+		if !strings.HasPrefix(job.Ref, "/") && strings.Contains(job.ClientKey, ",") {
+			continue // the list would take it for two
+		}
 		f, err := p.find(ctx, job, p.request(job, "external_task_ids", job.ClientKey), &klingReply{wantOwn: job.ClientKey})
 		if f.State == jobpoll.FindingPresent {
 			return f, nil

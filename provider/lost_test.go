@@ -113,3 +113,47 @@ func TestAnIDThatIsPutIntoOptionsChangesNothingElse(t *testing.T) {
 	require.NoError(t, klingOwn(body, false, "another"))
 	require.NotContains(t, string(body["options"]), "another")
 }
+
+// What is found is taken for the job that was bought: of several tasks only one that
+// tells the caller's id is, and a lone one also where it tells none.
+func TestATaskThatMayBeOfAnotherIsNotFound(t *testing.T) {
+	var answer string
+	var asked int
+	c := kitServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		says(w, http.StatusOK, `{"code":0,"data":`+answer+`}`)
+	})
+	kling, err := NewKling3(Config{BaseURL: c.prefix, Credentials: Secret(kitKey)})
+	require.NoError(t, err)
+	const silent, other, mine = `{"id":"1","status":"processing"}`, `{"id":"2","status":"processing","external_id":"other"}`,
+		`{"id":"3","status":"processing","external_id":"mine"}`
+	for data, want := range map[string]string{
+		silent:                              "1",
+		"[" + silent + "]":                  "1",
+		"[" + silent + "," + mine + "]":     "3",
+		"[" + mine + "," + silent + "]":     "3",
+		`{"result":[` + silent + `,{},{}]}`: "",
+		"[" + silent + "," + silent + "]":   "",
+		"[" + silent + "," + other + "]":    "",
+		"[" + other + "]":                   "",
+		other:                               "",
+	} {
+		answer = data
+		f, err := kling.Lookup(t.Context(), jobpoll.Lost{Job: jobpoll.Job{ClientKey: "mine"}})
+		require.NoError(t, err, data)
+		require.Equal(t, want, f.ID, data)
+	}
+
+	// With a comma the key would ask for two tasks of others.
+	answer, asked = "["+silent+"]", 0
+	f, err := kling.Lookup(t.Context(), jobpoll.Lost{Job: jobpoll.Job{ClientKey: "a,b"}})
+	require.NoError(t, err)
+	require.Equal(t, jobpoll.FindingUnknown, f.State)
+	require.Zero(t, asked)
+
+	// Nor is one without an id the one that is looked at.
+	answer = `[{"status":"failed"},{"id":"3","status":"processing"}]`
+	rep, err := kling.Check(t.Context(), jobpoll.Job{ID: "3"})
+	require.NoError(t, err)
+	require.Equal(t, jobpoll.StateRunning, rep.State)
+}
