@@ -382,7 +382,7 @@ func (p *Kling) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Repor
 
 // klingOwn puts the caller's id into the body of an order, where it has none.
 func klingOwn(body map[string]json.RawMessage, first bool, id string) error {
-	if _, has := body[klingOwnID]; has {
+	if v := (walk{value: body[klingOwnID]}); v.hasText() {
 		return nil
 	}
 	if !first {

@@ -157,3 +157,18 @@ func TestATaskThatMayBeOfAnotherIsNotFound(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, jobpoll.StateRunning, rep.State)
 }
+
+// An id that is null or empty is none, in either API.
+func TestAnEmptyIDOfAnOrderGivesWayToTheClientKey(t *testing.T) {
+	for _, none := range []string{`null`, `""`} {
+		body := map[string]json.RawMessage{klingOwnID: json.RawMessage(none)}
+		require.NoError(t, klingOwn(body, true, "order-4711"))
+		require.Equal(t, `"order-4711"`, string(body[klingOwnID]), none)
+		body = map[string]json.RawMessage{"options": json.RawMessage(`{"external_task_id":` + none + `}`)}
+		require.NoError(t, klingOwn(body, false, "order-4711"))
+		require.Equal(t, `{"external_task_id":"order-4711"}`, string(body["options"]), none)
+	}
+	body := map[string]json.RawMessage{klingOwnID: json.RawMessage(`"mine"`)}
+	require.NoError(t, klingOwn(body, true, "order-4711"))
+	require.Equal(t, `"mine"`, string(body[klingOwnID]))
+}
