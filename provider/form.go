@@ -11,6 +11,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/jobpoll/jobpoll"
 )
@@ -18,7 +19,8 @@ import (
 // Form is a body of multipart/form-data, which takes files as they are: a
 // Request.Body, and the Order.Input of providers that want one. Fields are sent in
 // the order of their names, and then Files as they stand here. It is read when it
-// is sent, and held in memory as a whole.
+// is sent, and held in memory as a whole. A line break in a name is escaped, and a
+// name with another control character refused: servers read no such part.
 type Form struct {
 	Fields url.Values
 	Files  []File
@@ -46,13 +48,16 @@ func (f Form) encode() (body []byte, contentType string, err error) {
 	var b bytes.Buffer // which takes all that is written
 	w := multipart.NewWriter(&b)
 	for _, name := range slices.Sorted(maps.Keys(f.Fields)) {
+		if !validPartName(name) {
+			return nil, "", fmt.Errorf("jobpoll: the form has a field with a name that cannot be sent: %q", jobpoll.Excerpt(name))
+		}
 		for _, value := range f.Fields[name] {
 			err = errors.Join(err, w.WriteField(name, value))
 		}
 	}
 	for _, file := range f.Files {
-		if file.Field == "" || !validValue(file.Type) {
-			return nil, "", fmt.Errorf("jobpoll: a file of the form has no Field, or a Type that cannot be sent: %q", jobpoll.Excerpt(file.Field))
+		if file.Field == "" || !validPartName(file.Field+file.Name) || !validValue(file.Type) {
+			return nil, "", fmt.Errorf("jobpoll: a file of the form has no Field, or a Field, Name or Type that cannot be sent: %q", jobpoll.Excerpt(file.Field))
 		}
 		kind := file.Type
 		if kind == "" {
@@ -68,6 +73,12 @@ func (f Form) encode() (body []byte, contentType string, err error) {
 	}
 	err = errors.Join(err, w.Close())
 	return b.Bytes(), w.FormDataContentType(), err
+}
+
+// validPartName reports whether a part of a form may have the name, of which package
+// multipart escapes line breaks and quotes.
+func validPartName(s string) bool {
+	return validValue(strings.NewReplacer("\r", "", "\n", "").Replace(s))
 }
 
 // encodeBody writes the body of a Request, and tells its Content-Type.

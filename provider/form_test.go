@@ -92,6 +92,9 @@ func TestAFormThatCannotBeSentIsRefused(t *testing.T) {
 	for name, body := range map[string]any{
 		"no field":          Form{Files: []File{{Name: "a.png"}}},
 		"a type of no type": Form{Files: []File{{Field: "a", Type: "image/png\r\nX: 1"}}},
+		"a field's NUL":     Form{Fields: url.Values{"a\x00": {"1"}}},
+		"a file's field":    Form{Files: []File{{Field: "a\x1b"}}},
+		"a file's name":     Form{Files: []File{{Field: "a", Name: "a\x00.png"}}},
 		"a part of JSON":    map[string]any{"form": Form{}},
 		"an address":        &Form{},
 	} {
