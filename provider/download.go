@@ -36,10 +36,13 @@ var errStalled = fmt.Errorf("jobpoll: nothing came for as long as Config.Timeout
 // without a length whose end is that of the connection the end cannot be told from a
 // break. What is in the file is not looked at.
 //
-// A Request with a Body, or with another Method than GET, is refused.
+// A Request with a Body, or with another Method than GET, is refused, and so is a nil w.
 func (c *Client) Download(ctx context.Context, r Request, w io.Writer) (int64, error) {
 	if r.Body != nil || r.Method != "" && r.Method != http.MethodGet {
 		return 0, invalid("Download makes a GET without a body")
+	}
+	if w == nil {
+		return 0, invalid("Download has no writer")
 	}
 	r.accept = "*/*"
 	ctx, cancel := limitConns(ctx)

@@ -176,6 +176,8 @@ func TestWhatIsNoWholeFileIsAnError(t *testing.T) {
 		_, err = c.Download(t.Context(), r, io.Discard)
 		require.Equal(t, jobpoll.ErrorInvalid, kindOf(err), "%v", err)
 	}
+	_, err = c.Download(t.Context(), Request{URL: "/file"}, nil)
+	require.Equal(t, jobpoll.ErrorInvalid, kindOf(err), "%v", err)
 }
 
 // A transfer may take longer than Config.Timeout, as long as something comes.
