@@ -1,11 +1,13 @@
 package loopback_test
 
 import (
+	"encoding/base64"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jobpoll/jobpoll/polltest"
@@ -21,6 +23,14 @@ func TestKlingKeysTakeWhatALibraryForTokensTakes(t *testing.T) {
 		return token
 	}
 	hs := func(claims jwt.MapClaims) string { return signed(jwt.SigningMethodHS256, []byte("secret"), claims) }
+	// raw signs what no library would write.
+	raw := func(header, claims string) string {
+		text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims))
+		signature, err := jwt.SigningMethodHS256.Sign(text, []byte("secret"))
+		require.NoError(t, err)
+		return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+	}
+	const head, body = `{"alg":"HS256","typ":"JWT"}`, `{"iss":"access","exp":9999999999}`
 	good := hs(jwt.MapClaims{"iss": "access", "exp": now.Unix() + 1800, "nbf": now.Unix() - 5})
 	other := hs(jwt.MapClaims{"iss": "access", "exp": now.Unix() + 3600})
 	for name, c := range map[string]struct {
@@ -41,16 +51,29 @@ func TestKlingKeysTakeWhatALibraryForTokensTakes(t *testing.T) {
 		"another algorithm":        {signed(jwt.SigningMethodHS512, []byte("secret"), jwt.MapClaims{"iss": "access", "exp": now.Unix() + 9}), false},
 		"not signed":               {signed(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, jwt.MapClaims{"iss": "access", "exp": now.Unix() + 9}), false},
 		"the signature of another": {good[:len(good)-43] + other[len(other)-43:], false},
+		"by hand":                  {raw(head, body), true},
+		"the case of the header":   {raw(`{"ALG":"HS256"}`, body), false},
+		"the case of the method":   {raw(`{"alg":"hs256"}`, body), false},
+		"the case of the issuer":   {raw(head, `{"Iss":"access","exp":9999999999}`), false},
+		"the case of the end":      {raw(head, `{"iss":"access","EXP":9999999999}`), false},
+		"an end of null":           {raw(head, `{"iss":"access","exp":null}`), false},
+		"a beginning in a text":    {raw(head, `{"iss":"access","exp":9999999999,"nbf":"1"}`), false},
+		"an end beyond all":        {raw(head, `{"iss":"access","exp":1e999}`), false},
+		"an end before all":        {raw(head, `{"iss":"access","exp":-1}`), false},
+		"a list of claims":         {raw(head, `[]`), false},
+		"claims of null":           {raw(head, `null`), false},
+		"padding":                  {good + "=", false},
+		"a dot before it":          {"." + good, false},
 		"a part too few":           {good[:len(good)-44], false},
 		"a part too many":          {good + ".x", false},
 		"nothing":                  {"", false},
 		"dots":                     {"..", false},
 		"a key":                    {"secret", false},
 	} {
-		require.Equal(t, c.want, loopback.KlingKeys(" access\n", "secret\n")(c.token, now), name)
+		assert.Equal(t, c.want, loopback.KlingKeys(" access\n", "secret\n")(c.token, now), name)
 		_, err := jwt.Parse(c.token, func(*jwt.Token) (any, error) { return []byte("secret"), nil }, jwt.WithValidMethods([]string{"HS256"}),
 			jwt.WithIssuer("access"), jwt.WithExpirationRequired(), jwt.WithTimeFunc(func() time.Time { return now }))
-		require.Equal(t, c.want, err == nil, "%s: %v", name, err)
+		assert.Equal(t, c.want, err == nil, "%s: %v", name, err)
 	}
 	empty := signed(jwt.SigningMethodHS256, []byte(""), jwt.MapClaims{"iss": "", "exp": now.Unix() + 9})
 	require.False(t, loopback.KlingKeys("", "")(empty, now))
