@@ -1,7 +1,10 @@
 package loopback_test
 
 import (
+	"encoding/json"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,4 +41,33 @@ func TestATaskOfKlingsHasAnIDOfTheCallers(t *testing.T) {
 	require.Contains(t, ask("POST", third, `{"options":{"external_task_id":"d"}}`, http.StatusTooManyRequests), "1303")
 	require.Contains(t, ask("POST", third, `{"options":{"external_task_id":"d"}}`, http.StatusTooManyRequests), "1303")
 	require.Len(t, server.Jobs(), 3)
+}
+
+// A Script or a Duplicate that panics breaks its own submission off, and takes neither a
+// slot nor an id from the next.
+func TestASubmissionWhoseScriptPanicsComesToNothing(t *testing.T) {
+	for _, who := range []string{"Script", "Duplicate"} {
+		var calls atomic.Int32
+		once := func(name string) string {
+			if name == who && calls.Add(1) == 1 {
+				panic(http.ErrAbortHandler) // which net/http does not log
+			}
+			return ""
+		}
+		server := started(t, loopback.Config{
+			Wire: loopback.Kling(), MaxJobs: 1,
+			Script:    func(int, json.RawMessage) string { return once("Script") },
+			Duplicate: func(*http.Request, json.RawMessage) string { return once("Duplicate") },
+		})
+		const body = `{"external_task_id":"own"}`
+		c, url := client(t), server.URL()+"/v1/videos/text2video"
+		resp, err := c.Post(url, "application/json", strings.NewReader(body))
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		require.Error(t, err, who)
+		require.Empty(t, server.Jobs(), who)
+		resp, text := do(t, c, http.MethodPost, url, body)
+		require.Equal(t, http.StatusOK, resp.StatusCode, "%s: %s", who, text)
+	}
 }

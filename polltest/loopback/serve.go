@@ -222,10 +222,15 @@ func (x *exchange) submit() (outcome, bool) {
 		x.count(func(s *Stats) { s.TooManyJobs++ })
 		return refused(Problem{Kind: ProblemTooManyJobs})
 	}
+	accepted := false
+	defer func() {
+		if !accepted { // there is no script, or what the Config calls panicked
+			x.release()
+			x.disclaim()
+		}
+	}()
 	script, err := x.script(n)
 	if err != nil {
-		x.release()
-		x.disclaim()
 		return refused(Problem{Kind: ProblemScripted, Status: http.StatusInternalServerError, Message: err.Error()})
 	}
 	key := x.r.URL.Path + "\n" + string(x.body)
@@ -233,6 +238,7 @@ func (x *exchange) submit() (outcome, bool) {
 		key = x.cfg.Duplicate(x.r, x.body)
 	}
 	j := x.accept(n, x.call, script, x.body)
+	accepted = true
 	x.mu.Lock()
 	x.rec.ID = j.id
 	x.records.acceptedAs(key)
