@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jobpoll/jobpoll"
 )
@@ -382,6 +383,9 @@ func (p *Kling) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Repor
 
 // klingOwn puts the caller's id into the body of an order, where it has none.
 func klingOwn(body map[string]json.RawMessage, first bool, id string) error {
+	if !utf8.ValidString(id) {
+		return invalid("Order.ClientKey is not valid UTF-8")
+	}
 	if v := (walk{value: body[klingOwnID]}); v.hasText() {
 		return nil
 	}

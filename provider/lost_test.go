@@ -172,3 +172,15 @@ func TestAnEmptyIDOfAnOrderGivesWayToTheClientKey(t *testing.T) {
 	require.NoError(t, klingOwn(body, true, "order-4711"))
 	require.Equal(t, `"mine"`, string(body[klingOwnID]))
 }
+
+// As JSON such a key would be another one, by which nothing is found.
+func TestAClientKeyThatIsNoTextIsRefused(t *testing.T) {
+	c := kitServer(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
+	kling, err := NewKling(Config{BaseURL: c.prefix, Credentials: Secret(kitKey)})
+	require.NoError(t, err)
+	for _, path := range []string{"", "/text-to-video/kling-3.0"} {
+		_, _, err = kling.Submit(t.Context(), Order{Model: "m", Path: path, Input: struct{}{}, ClientKey: "a\xff"})
+		require.Equal(t, jobpoll.ErrorInvalid, kindOf(err), "%v", err)
+		require.False(t, errors.Is(err, ErrAmbiguous))
+	}
+}
