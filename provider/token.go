@@ -23,7 +23,8 @@ func (t Token) Format(w fmt.State, _ rune) {
 
 // TokenSource gives a Token that holds for a while yet: it signs one, or asks who
 // gives them. now is the time on Config.Clock, to which a life ("expires_in") is
-// added. It is called by one goroutine at a time, and must not call the Client.
+// added. It is called by one goroutine at a time, has to return when ctx ends, and
+// must not call the Client.
 //
 // A source of golang.org/x/oauth2, which gives access tokens of Google and of
 // Azure, is one by
