@@ -85,8 +85,8 @@ func TestListsSaveCallsAndDelayNothing(t *testing.T) {
 			slower  time.Duration
 			figures string // of README.md, which are Ark's
 		}{
-			{1000, 0.8 * float64(most), 90 * time.Millisecond, "With 1,000 jobs of Ark's a call is 47 looks, and ends are seen no later"},
-			{100, 8, 700 * time.Millisecond, "with 100 it is 9, and ends are seen 0.6 s later"},
+			{1000, 0.7 * float64(most), 90 * time.Millisecond, "With 1,000 jobs of Ark's a call is 47 looks, and ends are seen no later"},
+			{100, 6, 700 * time.Millisecond, "with 100 it is 9, and ends are seen 0.6 s later"},
 		} {
 			t.Run(fmt.Sprint(name, " ", c.jobs), func(t *testing.T) {
 				play := func(singly bool) (looks, calls int, delay time.Duration) {

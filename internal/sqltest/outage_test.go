@@ -44,6 +44,8 @@ func TestALockedSQLiteIsToldAndHeals(t *testing.T) {
 func lockSQLite(t *testing.T, db *sql.DB) (unlock func()) {
 	conn, err := db.Conn(t.Context())
 	require.NoError(t, err)
+	_, err = conn.ExecContext(t.Context(), "PRAGMA busy_timeout = 10000") // another's write may be under way
+	require.NoError(t, err)
 	_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
 	require.NoError(t, err)
 	return func() {
