@@ -54,7 +54,8 @@ func (s *secret) hide(b []byte) []byte {
 	return b
 }
 
-// isOdd reports whether a text has more than plain, visible ASCII.
+// isOdd reports whether a text has more than plain, visible ASCII, or one of
+// escapeMarks, which are spelled out as each byte of each answer comes by here.
 func isOdd[T string | []byte](text T) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '\\' || c == '%' || c == '&' {
