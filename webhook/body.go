@@ -38,7 +38,11 @@ func (r *heldReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (r *heldReader) release() { r.held.now.Add(-r.own) }
+// release gives back what was taken; a second one does nothing.
+func (r *heldReader) release() {
+	r.held.now.Add(-r.own)
+	r.own = 0
+}
 
 // intake is a body that was read, or what came of it.
 type intake struct {

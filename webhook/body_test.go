@@ -121,9 +121,10 @@ func TestASlowBodyIsGivenUpOnTheClock(t *testing.T) {
 			t.Cleanup(rig.server.Close)
 		}
 		body, feed := io.Pipe()
+		t.Cleanup(func() { _ = feed.Close() }) // before the server, which waits for its handlers
 		req := rig.post(hookDone)
 		req.Body, req.ContentLength = body, -1
-		status := make(chan int)
+		status := make(chan int, 1)
 		go func() { status <- rig.do(req).status }()
 		_, err := feed.Write([]byte(hookDone[:10]))
 		require.NoError(t, err)
@@ -139,9 +140,10 @@ func TestASlowBodyIsGivenUpOnTheClock(t *testing.T) {
 func TestBodiesInHandAreBoundedOverAllSenders(t *testing.T) {
 	rig := newHookRig(t, func(c *webhook.Config) { c.MaxBody, c.MaxHeld = 1000, 1500 })
 	body, feed := io.Pipe()
+	t.Cleanup(func() { _ = feed.Close() }) // before the server, which waits for its handlers
 	slow := rig.post(strings.Repeat(" ", 900))
 	slow.Body, slow.ContentLength = body, -1
-	status := make(chan int)
+	status := make(chan int, 1)
 	go func() { status <- rig.do(slow).status }()
 	_, err := feed.Write([]byte(strings.Repeat(" ", 800)))
 	require.NoError(t, err)

@@ -49,7 +49,8 @@ type Config struct {
 	// reading on. Zero: 1 MiB. Negative is refused.
 	MaxBody int64
 	// MaxHeld is the most bytes of bodies in hand at one time, over all routes:
-	// what comes while there are more is answered by 503. Zero: 64 MiB. Negative
+	// what comes while there are more is answered by 503. A body is in hand until
+	// its answer is written, however long the Hook takes. Zero: 64 MiB. Negative
 	// is refused, as is less than MaxBody.
 	MaxHeld int64
 	// BodyTimeout bounds how long a body may take to come, on Clock, where the

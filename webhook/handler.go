@@ -74,10 +74,12 @@ func (m *mounted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := m.h.cfg.Clock.Now()
 	e := Event{Route: m.Name}
 	var answer []byte
+	release := func() {}
 	switch r.Method {
 	case http.MethodPost:
 		in := m.h.readBody(w, r)
-		defer in.release()
+		release = in.release
+		defer release()
 		e.Result, e.Err, e.Bytes = in.result, in.err, len(in.body)
 		if in.err == nil {
 			answer = m.deliver(r, in.body, &e)
@@ -91,6 +93,9 @@ func (m *mounted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if e.Result == ResultIgnored && m.Other != nil {
 		m.Other.ServeHTTP(w, r)
 	} else {
+		// Before the sender can know, and before a Hook that takes its time.
+		r.Body = http.NoBody
+		release()
 		m.answer(w, r, e.Result, answer)
 	}
 	e.Took = m.h.cfg.Clock.Now().Sub(begun)

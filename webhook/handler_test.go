@@ -363,8 +363,29 @@ func TestPanicsAreContained(t *testing.T) {
 func TestAHookThatTakesItsTimeDoesNotKeepTheSenderWaiting(t *testing.T) {
 	hold := make(chan struct{})
 	rig := newHookRig(t, func(c *webhook.Config) { c.Hook = func(webhook.Event) { <-hold } })
+	t.Cleanup(func() { close(hold) })
 	require.Equal(t, 200, rig.do(rig.post(hookDone)).status) // would not return
-	close(hold)
+}
+
+// Answers that a sender has while their handlers still go on.
+func TestWhatWasAnsweredIsNotInHandAnyMore(t *testing.T) {
+	hold := make(chan struct{})
+	rig := newHookRig(t, func(c *webhook.Config) {
+		c.MaxBody, c.MaxHeld = 1000, 1500
+		c.Hook = func(webhook.Event) { <-hold }
+	})
+	t.Cleanup(func() { close(hold) })
+	status := func(body string) int {
+		r := rig.post(body)
+		r.Close = true // what comes over the same connection waits for the handler
+		return rig.do(r).status
+	}
+	broken := strings.Repeat(" ", 900)
+	for range 5 {
+		require.Equal(t, 200, status(hookDone+strings.Repeat(" ", 900-len(hookDone))))
+		require.Equal(t, 400, status(broken))
+		require.Equal(t, 413, status(broken+broken))
+	}
 }
 
 func TestNoSecretAndNoSignatureReachesALogOrAnError(t *testing.T) {
