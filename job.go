@@ -29,7 +29,9 @@ type Job struct {
 	Profile string `json:"profile,omitempty"`
 	// Expected is the caller's estimate of the whole duration. Zero: what the
 	// guidance of the profile says, else the row for unknown jobs. Negative
-	// counts as zero.
+	// counts as zero. Once jobs of the Profile have ended, looks go by how long
+	// those took. Until then they go by the whole Family of the route, if it has
+	// seen 5 jobs end and Expected lies within twice what most of them took.
 	Expected time.Duration `json:"expected,omitempty"`
 	// SubmittedAt is when the provider accepted the job. Zero: the moment of
 	// Watch. A time in the future counts as now: ages are never negative.

@@ -15,15 +15,27 @@ import (
 type plans struct {
 	own  map[string]*Plan // by profile
 	rest *Plan            // for the profiles of which nothing is known: that of the family
+	// most and least are how long most jobs of the family take.
+	least, most time.Duration
 }
 
 // maxPlans bounds the profiles of a route whose plans are kept.
 const maxPlans = durations.DefaultProfiles
 
-// of gives the plan for a profile; nil: there is none yet.
-func (l *plans) of(profile string) *Plan {
-	if p := l.own[profile]; p != nil {
+// planOf gives the plan that a job goes by; nil: there is none yet. What the
+// caller expects of the job, or the guidance of its profile, counts for more
+// than what others of its family took, where the two disagree.
+func (rt *route) planOf(j *Job) *Plan {
+	l := &rt.plans
+	if p := l.own[j.Profile]; p != nil || l.rest == nil {
 		return p
+	}
+	x := j.Expected
+	if g := rt.guidance[j.Profile]; x <= 0 && g != nil {
+		x = g.Expected
+	}
+	if x > 0 && (x < l.least/2 || x/2 > l.most) {
+		return nil
 	}
 	return l.rest
 }
@@ -190,7 +202,9 @@ func (p *Poller) replan(most int) {
 			}
 			p.mu.Unlock()
 			own, rest := p.learned.Plan(n.family, n.profile, rt.Schedule), p.learned.familyPlan(n.family, rt.Schedule)
+			all, _ := p.learned.table.Family(n.family)
 			p.mu.Lock()
+			rt.plans.least, rt.plans.most = all.P10, all.P90
 			if rt.plans.own[n.profile].differs(own) || rt.plans.rest.differs(rest) {
 				rt.plans.set(n.profile, own, rest)
 			}

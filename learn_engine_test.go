@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -85,6 +86,61 @@ func TestLooksGoByThePlanAfterFiveEnds(t *testing.T) {
 	r.learnWatch("r", "last", "p", time.Minute)
 	r.Clock.Advance(5 * time.Minute)
 	assert.LessOrEqual(t, len(r.looks("last")), 3, "%v", r.looks("last"))
+}
+
+// Previews that end in seconds say nothing of a film that takes minutes.
+func TestWhatAJobIsExpectedToTakeCountsForMoreThanItsFamily(t *testing.T) {
+	r := learnRig(t, func(_ *rig, c *jobpoll.Config) {
+		c.Routes[0].Guidance = map[string]jobpoll.Guidance{"guided": {Expected: time.Hour}, "": {Expected: time.Hour}}
+	})
+	r.learnFrom("r", "p", 6) // of about a minute
+	for i, c := range []struct {
+		profile  string
+		expected time.Duration
+		want     jobpoll.Cause
+	}{
+		{"new", 5 * time.Minute, jobpoll.CauseFirst},
+		{"new", 20 * time.Second, jobpoll.CauseFirst},
+		{"new", time.Duration(math.MaxInt64), jobpoll.CauseFirst},
+		{"new", 90 * time.Second, jobpoll.CausePlan},
+		{"new", 40 * time.Second, jobpoll.CausePlan},
+		{"new", 0, jobpoll.CausePlan},  // the guidance of all others is not about this profile
+		{"new", -1, jobpoll.CausePlan}, // as zero
+		{"guided", 0, jobpoll.CauseFirst},
+		{"guided", time.Minute, jobpoll.CausePlan},
+		{"p", 5 * time.Minute, jobpoll.CausePlan}, // its own kind has been seen
+	} {
+		id := fmt.Sprint("expected-", i)
+		r.prov.Add(id, "running")
+		require.NoError(t, r.Watch(t.Context(), jobpoll.Job{Route: "r", ID: id, Profile: c.profile, Expected: c.expected}))
+		r.Clock.Settle()
+		info, ok := r.Job(jobpoll.Key{Route: "r", ID: id})
+		require.True(t, ok)
+		assert.Equal(t, c.want, info.Cause, "%+v", c)
+	}
+}
+
+// What is expected of a job that is not like the others of its family is not
+// paid for: it is looked at as if the others had not been.
+func TestAFilmAmongPreviewsIsLookedAtAsIfItWereAlone(t *testing.T) {
+	looks := func(previews int) int {
+		r := learnRig(t, nil)
+		for i := range previews {
+			r.learnWatch("r", fmt.Sprint("preview-", i), "preview", time.Duration(8+i%5)*time.Second)
+			r.Clock.Advance(time.Minute)
+		}
+		for i := range 4 {
+			id := fmt.Sprint("film-", i)
+			r.prov.Add(id, "running; at 300s succeeded")
+			require.NoError(t, r.Watch(t.Context(), jobpoll.Job{Route: "r", ID: id, Profile: "film", Expected: 5 * time.Minute}))
+		}
+		r.Clock.Advance(15 * time.Minute)
+		return len(r.looks("film-0")) + len(r.looks("film-1")) + len(r.looks("film-2")) + len(r.looks("film-3"))
+	}
+	alone := looks(0)
+	for _, previews := range []int{5, 10, 20} {
+		assert.LessOrEqual(t, looks(previews), alone+4, "beside %d previews", previews)
+	}
 }
 
 func TestRoutesThatGoByNoPlanKeepTheirTable(t *testing.T) {

@@ -241,7 +241,7 @@ func (p *Poller) decideWith(r *record, webhook *WebhookOutlook, now Stamp, draw 
 	q := question{
 		job: &r.job, expected: expected(r.job.Expected, g),
 		submitted: r.submitted, notBefore: r.notBefore, deadline: r.deadline, track: &r.track, stop: r.rules, guidance: g, webhook: webhook,
-		plan: r.route.plans.of(r.job.Profile), price: r.route.scarce.priceAt(now),
+		plan: r.route.planOf(&r.job), price: r.route.scarce.priceAt(now),
 		closed: p.closedUntil(r.route, now), now: now, rand: draw,
 	}
 	if r.success != nil {

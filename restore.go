@@ -278,7 +278,7 @@ func (r *record) runsYet(now Stamp) bool {
 // plansAreToCome reports whether a job is to go by a plan that there is not yet:
 // the durations may be read after the jobs.
 func (r *record) plansAreToCome() bool {
-	return r.route.Schedule.goesByPlan() && r.route.plans.of(r.job.Profile) == nil
+	return r.route.Schedule.goesByPlan() && r.route.planOf(&r.job) == nil
 }
 
 // end is the latest instant at which a job may be looked at for its own limits.

@@ -142,7 +142,7 @@ func (s *scarcity) overdue(waited time.Duration, waiting int) bool {
 // worth is that of a look at a due record now.
 func (p *Poller) worth(rt *route, slot int32, now Stamp) time.Duration {
 	r := p.jobs.look(slot, &p.scratch)
-	if plan := rt.plans.of(r.job.Profile); plan != nil {
+	if plan := rt.planOf(&r.job); plan != nil {
 		return plan.worth(&r.track, r.submitted, now)
 	}
 	return 0

@@ -135,12 +135,17 @@ func (t *Table) Len() int {
 
 // Lookup returns what is known of one profile. It does not count as a use.
 func (t *Table) Lookup(family, profile string) (Profile, bool) {
-	return t.lookup(name{bounded(family), bounded(profile)})
+	return t.lookup(&t.profiles, name{bounded(family), bounded(profile)})
 }
 
-func (t *Table) lookup(key name) (Profile, bool) {
+// Family returns what is known of all jobs of a family, whatever their profile.
+func (t *Table) Family(family string) (Profile, bool) {
+	return t.lookup(&t.families, name{family: bounded(family)})
+}
+
+func (t *Table) lookup(in *lru, key name) (Profile, bool) {
 	t.mu.Lock()
-	r := t.profiles.find(key)
+	r := in.find(key)
 	if r == nil {
 		t.mu.Unlock()
 		return Profile{}, false
@@ -161,7 +166,7 @@ func (t *Table) lookup(key name) (Profile, bool) {
 func (t *Table) Profiles() iter.Seq[Profile] {
 	return func(yield func(Profile) bool) {
 		for _, key := range t.names() {
-			if p, ok := t.lookup(key); ok && !yield(p) {
+			if p, ok := t.lookup(&t.profiles, key); ok && !yield(p) {
 				return
 			}
 		}
