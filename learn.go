@@ -101,11 +101,13 @@ func (p *Poller) learn(r *record, e ending, now Stamp) {
 		return
 	}
 	name := profileName{s.Family, s.Profile}
-	if p.store != nil {
-		noteName(p.unsaved, name)
-	}
 	p.after = append(p.after, func() {
 		p.learned.Observe(s)
+		if p.store != nil { // not before it is learned: a flush may be under way
+			p.mu.Lock()
+			noteName(p.unsaved, name)
+			p.mu.Unlock()
+		}
 		p.replanSoon(name)
 	})
 }

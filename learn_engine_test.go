@@ -396,6 +396,38 @@ func learnStored(t *testing.T, s jobpoll.Store, profile string) (all []jobpoll.R
 	return all
 }
 
+// A hook that takes its time lies between the end of a job and its being learned.
+func TestWhatIsLearnedWhileProfilesAreStoredIsStoredToo(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *synced) {
+		store := jobpoll.NewMemoryStore(nil)
+		b.check = func(context.Context, jobpoll.Job) (jobpoll.Report, error) {
+			return jobpoll.Report{State: jobpoll.StateSucceeded}, nil
+		}
+		b.start(func(c *jobpoll.Config, _ *jobpoll.Route) {
+			c.Store = store
+			c.Hooks.Looked = func(e jobpoll.LookEvent) {
+				if e.Job.ID == "slow" {
+					time.Sleep(5 * time.Minute)
+				}
+			}
+		})
+		for _, id := range []string{"a", "b", "slow"} {
+			require.NoError(t, b.Watch(t.Context(), jobpoll.Job{Route: "r", ID: id, Profile: "p"}))
+			time.Sleep(10 * time.Minute)
+		}
+		b.stop()
+		stored := learnStored(t, store, "p")
+		require.Len(t, stored, 1)
+		var v struct{ State []byte }
+		require.NoError(t, json.Unmarshal(stored[0].Data, &v))
+		l := jobpoll.NewLearner(0)
+		require.NoError(t, l.Import(v.State))
+		for i := range l.Profiles {
+			assert.Equal(t, 3, i.Count)
+		}
+	})
+}
+
 func TestProfilesAreStoredOnceAMinuteAndAtTheEnd(t *testing.T) {
 	store := newShakyStore(nil)
 	r := onStore(t, store, nil, learnConfig(nil))
