@@ -272,28 +272,6 @@ func (a *answered) further() int {
 	return len(a.call.more)
 }
 
-// tellBatch tells the hook of a batch, for each job that has not been given up.
-func (p *Poller) tellBatch(a *answered, now Stamp) {
-	c := a.call
-	lost := make([]bool, 1+len(c.more))
-	p.mu.Lock()
-	for i := range lost {
-		lost[i] = c.each(i).lost
-	}
-	p.mu.Unlock()
-	for i, gone := range lost {
-		if gone {
-			continue
-		}
-		rep, err, _ := a.result(i)
-		kind := ErrorNone
-		if err != nil {
-			kind, _, _ = classify(err)
-		}
-		p.tellLook(c.each(i), rep, kind, originalError(err), now)
-	}
-}
-
 // takeBatch is takeIn for a batch. It draws a random number for each job.
 func (p *Poller) takeBatch(a *answered, now Stamp) {
 	c := a.call

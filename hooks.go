@@ -1,6 +1,9 @@
 package jobpoll
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // Hooks are the telemetry of a Poller: each is called after something has
 // happened, with one event by value. A nil func costs nothing. They tell, they
@@ -10,8 +13,9 @@ import "time"
 // that of Notify, that of Run), never under a lock, so it may call the Poller.
 // The events of one look, notice or call come one after the other and in order;
 // those of different origins may come in parallel, also for one job. A hook
-// must not block for long, since that look, notice or round waits for it, nor
-// end its goroutine. A panic in a hook is contained and reported to Panicked;
+// must not block for long, since what called it does nothing else meanwhile (a
+// look counts already, and one of Config.Workers makes no other), nor end its
+// goroutine. A panic in a hook is contained and reported to Panicked;
 // one in Panicked is only counted. Events are plain values and may be kept.
 type Hooks struct {
 	// Looked is called after each look, good or failed.
@@ -235,6 +239,17 @@ func JoinHooks(a, b Hooks) Hooks {
 		Delivered:    joinHook(a.Delivered, b.Delivered),
 		ClockJumped:  joinHook(a.ClockJumped, b.ClockJumped),
 	}
+}
+
+// any reports whether there is a hook at all.
+func (h Hooks) any() bool {
+	v := reflect.ValueOf(h)
+	for i := range v.NumField() {
+		if !v.Field(i).IsNil() {
+			return true
+		}
+	}
+	return false
 }
 
 // joinHook keeps a lone hook as it is, so that joining costs nothing.

@@ -155,26 +155,31 @@ func (p *Poller) hand(a *answered) {
 	}
 }
 
-// tellAnswer tells the hook of an answer, unless the call has been given up.
-func (p *Poller) tellAnswer(a *answered, now Stamp) {
-	if p.hooks.Looked == nil {
-		return
+// lookEvents is what the hook is to be told of an answer, for each of its jobs;
+// nil where there is no hook.
+func (p *Poller) lookEvents(a *answered, now Stamp) []LookEvent {
+	if a == nil || p.hooks.Looked == nil {
+		return nil
 	}
-	if a.call.batch {
-		p.tellBatch(a, now)
-		return
+	all := make([]LookEvent, 1+len(a.call.more))
+	for i := range all {
+		rep, err := &a.rep, a.err
+		if a.call.batch {
+			rep, err, _ = a.result(i)
+		}
+		all[i] = p.lookEvent(a.call.each(i), rep, err, now)
 	}
-	p.mu.Lock()
-	lost := a.call.lost
-	p.mu.Unlock()
-	if lost {
-		return
+	return all
+}
+
+// tellLater leaves telling the hook until the lock is released, but for what has
+// been given up. Called under the lock.
+func (p *Poller) tellLater(a *answered, events []LookEvent) {
+	for i := range events {
+		if e := &events[i]; !a.call.each(i).lost {
+			p.after = append(p.after, func() { p.tellLook(e) })
+		}
 	}
-	kind := ErrorNone
-	if a.err != nil {
-		kind, _, _ = classify(a.err)
-	}
-	p.tellLook(a.call, &a.rep, kind, originalError(a.err), now)
 }
 
 // takeIn takes the answer of a call into its record. Called under the lock. It
@@ -219,15 +224,20 @@ func (p *Poller) cutOff(r *record, now Stamp) {
 	p.plan(r.slot, r.planned)
 }
 
-// tellLook calls the hook of a finished call.
-func (p *Poller) tellLook(c *lookCall, rep *Report, kind ErrorKind, err error, now Stamp) {
-	f := p.hooks.Looked
-	if f == nil {
-		return
+// lookEvent is what the hook is told of a finished call.
+func (p *Poller) lookEvent(c *lookCall, rep *Report, err error, now Stamp) LookEvent {
+	kind := ErrorNone
+	if err != nil {
+		kind, _, _ = classify(err)
 	}
-	e := LookEvent{Job: c.job, State: rep.State, RawStatus: rep.RawStatus, Kind: kind, Err: err, Took: now.Sub(c.started), Late: c.late,
+	return LookEvent{Job: c.job, State: rep.State, RawStatus: rep.RawStatus, Kind: kind, Err: originalError(err), Took: now.Sub(c.started), Late: c.late,
 		At: toWall(now, p.line.shift()), Polls: c.polls}
-	p.hook("Looked", c.job.Key(), func() { f(e) })
+}
+
+func (p *Poller) tellLook(e *LookEvent) {
+	if f := p.hooks.Looked; f != nil {
+		p.hook("Looked", e.Job.Key(), func() { f(*e) })
+	}
 }
 
 // endCall clears the call of a record. It reports whether nobody waits for any
@@ -275,7 +285,10 @@ func (p *Poller) timeOut(r *record, now Stamp) {
 	err := &CheckError{Kind: ErrorTransient, Err: fmt.Errorf("%w after %v", errTimeout, r.route.CheckTimeout)}
 	p.after = append(p.after, func() {
 		c.grant.done(err)
-		p.tellLook(c, &Report{}, ErrorTransient, err, now)
+		if p.hooks.Looked != nil {
+			e := p.lookEvent(c, &Report{}, err, now)
+			p.tellLook(&e)
+		}
 	})
 	r.to(phaseWaiting)
 	p.answer(r, c, &Report{}, err, now, p.draw())

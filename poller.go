@@ -20,6 +20,7 @@ import (
 type Poller struct {
 	callbacks  Callbacks
 	hooks      Hooks
+	hooked     bool // there is a hook
 	store      Store
 	log        *slog.Logger
 	rand       func() float64
@@ -107,7 +108,7 @@ type handle struct {
 func New(cfg Config) (*Poller, error) {
 	all := cfg.faults()
 	p := &Poller{
-		callbacks: cfg.Callbacks, hooks: cfg.Hooks, store: cfg.Store, log: cfg.Logger, rand: cfg.Rand,
+		callbacks: cfg.Callbacks, hooks: cfg.Hooks, hooked: cfg.Hooks.any(), store: cfg.Store, log: cfg.Logger, rand: cfg.Rand,
 		stop: cfg.Stop, budget: cfg.Budget, workers: cfg.Workers, grace: cfg.ShutdownGrace,
 		line: newTimeline(cfg.Clock), meters: newMeter(), learned: NewLearner(0),
 		families: map[string][]*route{}, estimates: map[handle]estimates{}, unsaved: map[profileName]struct{}{}, replans: map[profileName]struct{}{},

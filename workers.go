@@ -144,11 +144,8 @@ func (w *worker) perform(c *lookCall) {
 // take takes the answer of a call in, and gets the next.
 func (w *worker) take() {
 	now, raw := w.p.line.read()
-	a := &w.answer
-	w.p.hand(a)
-	w.state = workerLooks     // whatever the hook does
-	defer w.goOn(a, now, raw) // also where it ends the goroutine
-	w.p.tellAnswer(a, now)
+	w.p.hand(&w.answer)
+	w.goOn(&w.answer, now, raw)
 }
 
 // goOn is what a worker does under the lock: all under one hold of it.
@@ -156,6 +153,7 @@ func (w *worker) goOn(a *answered, now Stamp, raw time.Time) {
 	p := w.p
 	further := a.further()
 	draw, some := p.rand(), p.drawAhead(workerDraws+further)
+	told := p.lookEvents(a, now)
 	p.mu.Lock()
 	if p.reading = raw; len(p.draws) < maxDraws+further {
 		p.draws = append(p.draws, some...)
@@ -163,6 +161,7 @@ func (w *worker) goOn(a *answered, now Stamp, raw time.Time) {
 	w.call = nil
 	if a != nil {
 		w.spare = nil
+		p.tellLater(a, told)
 		if p.takeIn(a, now, draw) {
 			w.spare = a.call
 		}
@@ -181,10 +180,13 @@ func (w *worker) goOn(a *answered, now Stamp, raw time.Time) {
 		p.kick = p.doDue(now) || p.kick // the loop goes on with more than a batch
 		w.run.alarm.set(p.sleep(now))
 	}
-	if !goes {
+	hooks := p.hooked && len(p.after) > 0 // they may take their time: no call waits for them
+	if !goes && !hooks {
 		w.call = p.nextCall(w, now)
 	}
 	switch {
+	case hooks:
+		w.state = workerLooks
 	case w.call != nil:
 		w.state = workerHas
 	case !goes:
@@ -199,7 +201,9 @@ func (w *worker) goOn(a *answered, now Stamp, raw time.Time) {
 		defer w.busy()
 	}
 	p.listen()
-	if w.call != nil && len(p.active) > 0 && w.call.route.quick.Load() {
+	if hooks && a != nil {
+		// What is due is seen to right afterwards, as a rule.
+	} else if w.call != nil && len(p.active) > 0 && w.call.route.quick.Load() {
 		p.wakeBy(now.Add(quickPatience)) // it will be back soon; if not, whoever hears the alarm goes on
 	} else {
 		p.wakeWorker(now)

@@ -1,0 +1,88 @@
+package jobpoll_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jobpoll/jobpoll"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A hook that takes longer than a call may is slow for its worker, and for
+// nothing else: no answer is lost, and no call ends before it was made.
+func TestSlowHooksLoseNoAnswerAndNoCall(t *testing.T) {
+	slow := func() { time.Sleep(time.Minute) } // CheckTimeout is 10 s
+	for name, hooks := range map[string]jobpoll.Hooks{
+		"looked":    {Looked: func(jobpoll.LookEvent) { slow() }},
+		"scheduled": {Scheduled: func(jobpoll.ScheduleEvent) { slow() }},
+		"stopped":   {Stopped: func(jobpoll.StopEvent) { slow() }},
+	} {
+		for _, workers := range []int{1, 3} {
+			for _, most := range []int{1, 10} { // jobs in a call
+				t.Run(fmt.Sprint(name, workers, most), func(t *testing.T) {
+					slowHooks(t, hooks, workers, most)
+				})
+			}
+		}
+	}
+}
+
+func slowHooks(t *testing.T, hooks jobpoll.Hooks, workers, most int) {
+	const jobs = 7
+	inBubble(t, func(t *testing.T, b *synced) {
+		looks := map[string]int{}
+		b.check = func(_ context.Context, job jobpoll.Job) (jobpoll.Report, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if looks[job.ID]++; looks[job.ID] < 3 {
+				return jobpoll.Report{State: jobpoll.StateRunning}, nil
+			}
+			return jobpoll.Report{State: jobpoll.StateSucceeded, Output: []byte(`"x"`)}, nil
+		}
+		b.start(func(c *jobpoll.Config, r *jobpoll.Route) {
+			c.Hooks, c.Workers = hooks, workers
+			if most > 1 {
+				r.Checker = slowHooksBatch{b, most}
+			}
+		})
+		for i := range jobs {
+			b.watch(fmt.Sprint("j", i))
+		}
+		time.Sleep(2 * time.Hour)
+		for i := range jobs {
+			id := fmt.Sprint("j", i)
+			require.Len(t, b.stops(id), 1)
+			assert.Equal(t, jobpoll.ReasonSucceeded, b.ended(id).Reason)
+			assert.Equal(t, 3, looks[id], id)
+		}
+		m := b.Metrics().Total
+		assert.EqualValues(t, 3*jobs, m.Looks)
+		for kind, n := range m.LookErrors {
+			assert.Zero(t, n, kind)
+		}
+	})
+}
+
+// slowHooksBatch is a list of up to so many jobs.
+type slowHooksBatch struct {
+	b    *synced
+	most int
+}
+
+func (c slowHooksBatch) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
+	return c.b.check(ctx, job)
+}
+
+func (c slowHooksBatch) MaxBatch() int { return c.most }
+
+func (c slowHooksBatch) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jobpoll.Result, error) {
+	all := map[string]jobpoll.Result{}
+	for _, job := range jobs {
+		rep, err := c.b.check(ctx, job)
+		all[job.ID] = jobpoll.Result{Report: rep, Err: err}
+	}
+	return all, nil
+}
