@@ -14,9 +14,11 @@ import (
 // models, for keys in X-Goog-Api-Key, or "key" in the query. The id of a job is the
 // last part of its operation's name ("models/veo-x/operations/ID"). A filtered
 // job is done without an error and without a video; other failures have an error
-// of google.rpc.Code. There is no word for a job that waits.
+// of google.rpc.Code. There is no word for a job that waits. The bytes of a video are
+// a call of their own, "files/ID:download", with the key.
 //
-// Sources: Go google.golang.org/genai 1.77.0 and https://google.aip.dev/151.
+// Sources: Go google.golang.org/genai 1.77.0, which works with it, and
+// https://google.aip.dev/151.
 func Veo() Wire { return google{of: atGemini} }
 
 // VertexVeo is the wire of Google's Veo at Vertex AI, where an operation is asked
@@ -70,6 +72,10 @@ func (w google) Read(r *http.Request, body json.RawMessage) Call {
 	case isOperation && id != "" && verb == "cancel" && post && w.of == atService:
 		call.Op, call.Model, call.ID = OpCancel, parent, id
 	case isOperation:
+	case w.of == atGemini && verb == "download" && get:
+		if id, isFile := below(name, "files/"); isFile {
+			call.Op, call.ID = OpResult, id
+		}
 	case w.of == atService && verb != "" && post:
 		call.Op, call.Model = OpSubmit, name[:max(strings.LastIndexByte(name, '/'), 0)]
 	case verb == "predictLongRunning" && post:
@@ -98,8 +104,14 @@ var googleCodes = map[jobpoll.FailureKind]int{
 }
 
 func (w google) Write(r Reply) Answer {
-	if r.Op == OpCancel {
+	switch r.Op {
+	case OpCancel:
 		return Answer{Status: http.StatusOK, Body: struct{}{}}
+	case OpResult:
+		if r.Entry.State != jobpoll.StateSucceeded || r.Expired {
+			return w.Error(Problem{Kind: ProblemNotReady})
+		}
+		return Answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {"video/mp4"}}, Body: []byte("the video " + r.View.ID)}
 	}
 	parent := r.View.Model
 	if parent == "" { // of a job that was added: as it was asked for
