@@ -33,11 +33,11 @@ import (
 // with FailureNoOutput. Where the monitor is on another host than BaseURL, name that
 // in Config.Hosts.
 //
-// Words are those of the convention; services may add others, which are no end.
-// Retry-After of a pending answer is kept. A monitor can be read for 24 hours
-// after the end at least.
+// Words are those of the convention, and "Completed" and "Cancelled", which services
+// tell all the same; others may be added, and are no end. Retry-After of a pending
+// answer is kept. A monitor can be read for 24 hours after the end at least.
 //
-// Source: Microsoft's client @azure/core-lro 3.3.1, and
+// Source: Microsoft's clients @azure/core-lro 3.3.1 and azcore 1.24.0 of Go, and
 // https://github.com/microsoft/api-guidelines
 type AzureLRO struct{ c *Client }
 
@@ -47,11 +47,13 @@ var (
 	_ jobpoll.Refresher = (*AzureLRO)(nil)
 )
 
-// azureWords are all words of an operation's status.
+// azureWords are all words of an operation's status, with the two that services tell
+// against the convention.
 var azureWords = jobpoll.Words{
 	"NotStarted": jobpoll.StateQueued,
 	"Running":    jobpoll.StateRunning,
 	"Succeeded":  jobpoll.StateSucceeded,
+	"Completed":  jobpoll.StateSucceeded,
 	"Failed":     jobpoll.StateFailed,
 	"Canceled":   jobpoll.StateCanceled,
 	"Cancelled":  jobpoll.StateCanceled,
