@@ -43,7 +43,7 @@ func init() {
 	stated.Cancel = &taken
 	families["google-lro"] = family{
 		make:   func(cfg Config) (adapter, error) { return made(NewGoogleLRO(cfg)) },
-		reply:  func() reply { return &operation{} },
+		reply:  func() reply { return &operation{output: googleOutput} },
 		body:   `{"name":"projects/p/operations/op-01","metadata":{"step":3},"done":true,"response":{"uri":"https://files.example.test/f1"}}`,
 		kinds:  kinds,
 		stated: stated,

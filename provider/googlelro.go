@@ -15,7 +15,8 @@ import (
 //
 // A Job's ID is the whole name of the operation, slashes and all ("projects/p/
 // operations/o"), which is asked for below BaseURL and its version:
-// "https://service.googleapis.com/v1". The Output is the field "response". There
+// "https://service.googleapis.com/v1". The Output is the field "response", with the
+// "@type" that says what it is; one that has nothing else is none. There
 // are no words: an operation is done or it is not. That it waits cannot be told
 // from that it runs.
 //
@@ -70,6 +71,27 @@ func explainGoogle(ans Answer, e *jobpoll.CheckError) {
 	}
 }
 
+// googleOutput is a response that has more to tell than its type: that of a call with
+// nothing to give is google.protobuf.Empty.
+func googleOutput(response json.RawMessage) (json.RawMessage, jobpoll.Failure) {
+	typed, more := false, false
+	m := members(response)
+	for m.next() {
+		switch {
+		case m.is("@type"):
+			typed = true
+		case m.is("value"): // of a type that is no object of its own
+			more = more || HasOutput(m.value)
+		default:
+			more = true
+		}
+	}
+	if typed && !more {
+		return nil, jobpoll.Failure{}
+	}
+	return response, jobpoll.Failure{}
+}
+
 // operation is what is told of an operation.
 type operation struct {
 	Name  Text `json:"name"`
@@ -80,7 +102,7 @@ type operation struct {
 	} `json:"error"`
 	Response json.RawMessage `json:"response"`
 
-	// output reads the response; nil: it is the output.
+	// output reads the response.
 	output func(response json.RawMessage) (json.RawMessage, jobpoll.Failure)
 }
 
@@ -111,17 +133,14 @@ func (v *operation) report(ans *Answer) (jobpoll.Report, error) {
 		return r, nil
 	}
 	r.State = jobpoll.StateSucceeded
-	output, failure := v.Response, jobpoll.Failure{}
-	if v.output != nil {
-		output, failure = v.output(v.Response)
-	}
+	output, failure := v.output(v.Response)
 	settle(&r, output, failure)
 	return r, nil
 }
 
 // Check asks about one operation.
 func (p *GoogleLRO) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
-	return p.c.look(ctx, Request{URL: p.c.path(job.ID)}, &operation{})
+	return p.c.look(ctx, Request{URL: p.c.path(job.ID)}, &operation{output: googleOutput})
 }
 
 // Cancel asks the service to cancel an operation, by the method of the
@@ -140,7 +159,7 @@ func (p *GoogleLRO) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.R
 	if err := o.toPath(); err != nil {
 		return jobpoll.Job{}, jobpoll.Report{}, err
 	}
-	return p.c.submit(ctx, o, Request{URL: o.Path, Header: o.Header, Body: o.Input}, &operation{}, nil)
+	return p.c.submit(ctx, o, Request{URL: o.Path, Header: o.Header, Body: o.Input}, &operation{output: googleOutput}, nil)
 }
 
 // toPath says what keeps an order from being sent to its path.
