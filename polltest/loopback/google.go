@@ -30,7 +30,8 @@ func VertexVeo() Wire { return google{of: atVertex} }
 // GoogleLRO is the wire of a service with long-running operations by AIP-151, below
 // any version: a POST to "/v1/projects/p/videos:generate" starts
 // "projects/p/operations/ID", and a POST to that with ":cancel" cancels. The output
-// is the whole response. Keys are Bearer tokens.
+// is the whole response: where a script gives none, with a "@type" of an example.
+// Keys are Bearer tokens.
 //
 // Source: https://google.aip.dev/151
 func GoogleLRO() Wire { return google{of: atService} }
@@ -141,6 +142,13 @@ func (w google) Write(r Reply) Answer {
 	return Answer{Status: http.StatusOK, Body: o}
 }
 
+// googleTypes are those of responses, which JSON of protocol buffers tells.
+var googleTypes = [...]string{
+	atGemini:  "type.googleapis.com/google.ai.generativelanguage.v1beta.PredictLongRunningResponse",
+	atVertex:  "type.googleapis.com/cloud.ai.large_models.vision.GenerateVideoResponse",
+	atService: "type.googleapis.com/example.v1.Video",
+}
+
 // response is that of an operation that succeeded. The output of a script is the
 // list of videos, or of samples.
 func (w google) response(v View) any {
@@ -148,19 +156,21 @@ func (w google) response(v View) any {
 	switch w.of {
 	case atGemini:
 		samples := v.Output([]object{{"video": object{"uri": v.Base + "/v1beta/files/" + v.ID + ":download?alt=media"}}})
-		return object{"generateVideoResponse": object{"generatedSamples": samples}}
+		return object{"@type": googleTypes[w.of], "generateVideoResponse": object{"generatedSamples": samples}}
 	case atVertex:
-		return object{"videos": v.Output([]object{{"gcsUri": "gs://bucket.example.test/" + v.ID + ".mp4", "mimeType": "video/mp4"}})}
+		videos := v.Output([]object{{"gcsUri": "gs://bucket.example.test/" + v.ID + ".mp4", "mimeType": "video/mp4"}})
+		return object{"@type": googleTypes[w.of], "raiMediaFilteredCount": 0, "videos": videos}
 	}
-	return v.Output(object{"uri": v.file()})
+	return v.Output(object{"@type": googleTypes[w.of], "uri": v.file()})
 }
 
 // filtered is the response of an operation whose video was taken away.
 func (w google) filtered(why string) any {
 	taken := map[string]any{"raiMediaFilteredCount": 1, "raiMediaFilteredReasons": []string{why}}
 	if w.of == atGemini {
-		return map[string]any{"generateVideoResponse": taken}
+		taken = map[string]any{"generateVideoResponse": taken}
 	}
+	taken["@type"] = googleTypes[w.of]
 	return taken
 }
 
