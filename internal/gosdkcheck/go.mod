@@ -4,12 +4,15 @@ go 1.26.0
 
 require (
 	cloud.google.com/go/auth v0.9.3
+	cloud.google.com/go/longrunning v0.6.1
 	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.24.0
 	github.com/jobpoll/jobpoll v0.0.0
 	github.com/openai/openai-go/v3 v3.8.1
 	github.com/stretchr/testify v1.12.1
 	github.com/volcengine/volcengine-go-sdk v1.1.35
 	google.golang.org/genai v1.77.0
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20240903143218-8af14fe29dc1
+	google.golang.org/protobuf v1.34.2
 )
 
 require (
@@ -36,9 +39,8 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
-	google.golang.org/genproto/googleapis/rpc v0.0.0-20240903143218-8af14fe29dc1 // indirect
+	google.golang.org/genproto/googleapis/api v0.0.0-20240903143218-8af14fe29dc1 // indirect
 	google.golang.org/grpc v1.66.2 // indirect
-	google.golang.org/protobuf v1.34.2 // indirect
 	gopkg.in/yaml.v2 v2.2.8 // indirect
 )
 
