@@ -12,8 +12,9 @@ import (
 // generation, below /api/v3. DELETE cancels a task that waits, is refused while one
 // runs, and makes one that has ended unknown. Jobs beyond Config.MaxJobs wait.
 //
-// Sources: Go github.com/volcengine/volcengine-go-sdk, copies of the documents of
-// ModelArk, and npm @ai-sdk/bytedance 1.0.29, which works with it. Not verified: the
+// Sources: Go github.com/volcengine/volcengine-go-sdk 1.1.35 and npm
+// @ai-sdk/bytedance 1.0.29, which work with it, and copies of the documents of
+// ModelArk. Not verified: the
 // refusal of a DELETE, and the codes of errors.
 func Ark() Wire { return ark{} }
 

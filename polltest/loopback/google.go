@@ -18,13 +18,16 @@ import (
 // a call of their own, "files/ID:download", with the key.
 //
 // Sources: Go google.golang.org/genai 1.77.0, which works with it, and
-// https://google.aip.dev/151.
+// https://google.aip.dev/151. Not verified at Google itself: the "@type" of a response,
+// which public code has.
 func Veo() Wire { return google{of: atGemini} }
 
 // VertexVeo is the wire of Google's Veo at Vertex AI, where an operation is asked
-// for by a POST to its model. In all else it is Veo; keys are Bearer tokens.
+// for by a POST to its model. In all else but the bytes of a video it is Veo;
+// keys are Bearer tokens.
 //
-// Source: npm @ai-sdk/google-vertex 4.0.208, which works with it
+// Sources: npm @ai-sdk/google-vertex 4.0.208 and Go google.golang.org/genai 1.77.0,
+// which work with it, and the documents of Vertex AI for a response.
 func VertexVeo() Wire { return google{of: atVertex} }
 
 // GoogleLRO is the wire of a service with long-running operations by AIP-151, below
@@ -33,7 +36,8 @@ func VertexVeo() Wire { return google{of: atVertex} }
 // is the whole response: where a script gives none, with a "@type" of an example.
 // Keys are Bearer tokens.
 //
-// Source: https://google.aip.dev/151
+// Sources: https://google.aip.dev/151, and Google's types of operations for Go, which
+// read its answers.
 func GoogleLRO() Wire { return google{of: atService} }
 
 type googleKind uint8

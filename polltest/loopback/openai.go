@@ -18,7 +18,7 @@ import (
 // expired one is failed. Config.Retry of RetryMillis is what its SDKs read. A list is
 // newest first, whatever its order says.
 //
-// Sources: npm openai 7.59.0, which works with it, and openai-go 3.99.0. Not
+// Sources: npm openai 7.59.0 and Go openai-go 3.8.1 and 3.99.0, which work with it. Not
 // verified: the status of a video's bytes before it is done, here 404.
 func OpenAI() Wire { return openAI{} }
 
