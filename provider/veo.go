@@ -35,8 +35,9 @@ const maxInlineVideo = 16 << 20
 // A filter that took all videos is a failure of kind FailureFiltered, though the
 // operation is done without an error. Errors are read as GoogleLRO reads them.
 //
-// Not verified: whether Veo stays at this API beside Interactions, and where
-// webhook_config stands in an order.
+// Google's documents name Veo at the Gemini API beside Interactions. Its client for Go
+// makes videos there; that for JavaScript does not any more (@google/genai 3.1.0), and
+// does at Vertex AI alone. Not verified: where webhook_config stands in an order.
 //
 // Source: Google's SDK google.golang.org/genai 1.77.0
 type Veo struct {
