@@ -64,7 +64,7 @@ func (c *Client) receive(ctx context.Context, resp *http.Response, key *secret, 
 		limit = c.cfg.MaxBody
 	}
 	body, tooLong, readErr := readBody(resp, limit)
-	body = key.hide(body)
+	body = key.hide(unmarked(body))
 	resp.Status = key.hideText(resp.Status)
 	key.hideHeader(resp.Header)
 	ans.Body, ans.at = body, c.cfg.Clock.Now()
@@ -140,6 +140,10 @@ func readBody(resp *http.Response, limit int64) (body []byte, more bool, err err
 	}
 	return body, false, err
 }
+
+// unmarked is a body without the mark that some servers, and proxies that store
+// what they pass on, put before UTF-8: it is no JSON, and says nothing.
+func unmarked(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\ufeff")) }
 
 const emptyBody = "it is empty"
 

@@ -264,6 +264,35 @@ func TestEveryFixtureIsReadAsItSays(t *testing.T) {
 	}
 }
 
+// Some servers put the mark of UTF-8 before their JSON: it changes nothing.
+func TestAMarkBeforeAnAnswerChangesNothing(t *testing.T) {
+	const mark = "\ufeff"
+	for _, provider := range everyAdapter() {
+		for _, file := range fixtureFiles(t, provider) {
+			server := newFixtureServer(t)
+			a := newAdapterFor(t, provider, Config{BaseURL: server.URL, Credentials: Secret(fixtureKey), Clock: polltest.NewClock(time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC))})
+			f := readFixture(t, file, server.URL)
+			for i, x := range f.exchanges {
+				if strings.HasPrefix(x.body, "{") {
+					f.exchanges[i].body = mark + x.body
+				}
+			}
+			server.left = f.exchanges
+			t.Run(provider+"/"+f.name, func(t *testing.T) { f.play(t, a) })
+			server.Close()
+		}
+	}
+	for name, parse := range noticeParsers() {
+		want, err := parse([]byte(`{"id":"x","task_id":"x","request_id":"x"}`), nil)
+		if err != nil {
+			continue // it has the id elsewhere
+		}
+		got, err := parse([]byte(mark+`{"id":"x","task_id":"x","request_id":"x"}`), nil)
+		require.NoError(t, err, name)
+		require.Equal(t, want, got, name)
+	}
+}
+
 func (f *fixture) play(t *testing.T, a adapter) {
 	ctx := t.Context()
 	var rep jobpoll.Report

@@ -25,7 +25,7 @@ func noticed(id Text, rep jobpoll.Report) jobpoll.Notice {
 // readNotice decodes the body of a delivery. A field of another type is nothing
 // to lose a job over, where known tells that what matters is there.
 func readNotice(body []byte, into any, known func() bool) error {
-	err := json.Unmarshal(body, into)
+	err := json.Unmarshal(unmarked(body), into)
 	var other *json.UnmarshalTypeError
 	switch {
 	case err == nil, errors.As(err, &other) && known():
