@@ -30,7 +30,10 @@ const RunwayTextToVideo = "/v1/text_to_video"
 //
 // Failure codes: SAFETY is FailureFiltered, and is charged where it was the
 // output; INTERNAL is FailureFault, but for codes of bad output, of which it is
-// not told whether they are charged; ASSET is FailureRejected.
+// not told whether they are charged; ASSET is FailureRejected. The codes of
+// INPUT_PREPROCESSING are read by what follows, and THIRD_PARTY is FailureFault,
+// but for its SAFETY. Of these THIRD_PARTY.UNAVAILABLE was read in public clients
+// alone.
 //
 // Source: https://docs.dev.runwayml.com, and Runway's SDK 4.20.1
 type Runway struct{ c *Client }
@@ -89,12 +92,17 @@ func (v *runwayTask) report(ans *Answer) (jobpoll.Report, error) {
 // runwayFailure reads the code of a task that failed.
 func runwayFailure(code, text string) jobpoll.Failure {
 	f := jobpoll.Failure{Code: code, Message: text}
-	switch family, rest, _ := strings.Cut(strings.ToUpper(code), "."); {
+	family, rest, _ := strings.Cut(strings.ToUpper(code), ".")
+	outer := family
+	if outer == "INPUT_PREPROCESSING" || outer == "THIRD_PARTY" {
+		family, rest, _ = strings.Cut(rest, ".")
+	}
+	switch {
 	case family == "SAFETY":
 		f.Kind = jobpoll.FailureFiltered
 	case family == "ASSET":
 		f.Kind = jobpoll.FailureRejected
-	case family == "INTERNAL" && !strings.HasPrefix(rest, "BAD_OUTPUT"):
+	case family == "INTERNAL" && !strings.HasPrefix(rest, "BAD_OUTPUT"), outer == "THIRD_PARTY":
 		f.Kind = jobpoll.FailureFault
 	}
 	return filtered(f)
