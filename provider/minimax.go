@@ -26,7 +26,7 @@ const (
 // of a task that has ended is why it failed.
 //
 // Words are those of looks and of callbacks, which differ by more than case. Not
-// verified: the code 1039. The second version of the API has other paths, words
+// verified: the codes 1039, 2049 and 2056, which public clients met. The second version of the API has other paths, words
 // and errors: MiniMaxV2 speaks it.
 //
 // Source: MiniMax's command line and MCP server, and the pages of
@@ -60,6 +60,8 @@ var miniMaxCodes = map[string]jobpoll.ErrorKind{
 	"1030": jobpoll.ErrorQuota,
 	"1039": jobpoll.ErrorRateLimited,
 	"2013": jobpoll.ErrorInvalid,
+	"2049": jobpoll.ErrorAuth,   // the key is none
+	"2056": jobpoll.ErrorQuota,  // what the plan gives for some hours is used up
 	"2061": jobpoll.ErrorPolicy, // not in the plan
 }
 
@@ -71,6 +73,7 @@ var miniMaxFailures = map[string]jobpoll.FailureKind{
 	"1028": jobpoll.FailureQuota,
 	"1030": jobpoll.FailureQuota,
 	"2013": jobpoll.FailureRejected,
+	"2056": jobpoll.FailureQuota,
 	"2061": jobpoll.FailurePolicy,
 }
 

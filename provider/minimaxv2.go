@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/jobpoll/jobpoll"
 )
@@ -28,7 +29,8 @@ const (
 // look gives a new one; it knows a task for 7 days.
 //
 // A call that is refused has a status of HTTP. A 400 that says that the id of the
-// task is invalid, as it does of one that is too old, is ErrorNoSuchJob. The codes
+// task is invalid, as it does of one that is too old, is ErrorNoSuchJob, and a 429
+// whose code says that the plan or the balance is used up is ErrorQuota. The codes
 // of tasks that failed are read as those of the first version.
 //
 // Not verified: nothing here was tried at MiniMax. The word "expired" is in an older
@@ -79,9 +81,21 @@ func explainMiniMaxV2(ans Answer, e *jobpoll.CheckError) {
 		Error miniMaxV2Error `json:"error"`
 	}
 	ans.decode(&v)
-	if e.Status == http.StatusBadRequest && mentions([]string{"invalid task_id"}, string(v.Error.Message)) {
+	switch text := string(v.Error.Message); {
+	case e.Status == http.StatusBadRequest && mentions([]string{"invalid task_id"}, text):
 		e.Kind = jobpoll.ErrorNoSuchJob
+	case e.Kind == jobpoll.ErrorRateLimited && miniMaxCodes[codeAtEnd(text)] == jobpoll.ErrorQuota:
+		e.Kind, e.Hint = jobpoll.ErrorQuota, jobpoll.Hint{} // no wait helps
 	}
+}
+
+// codeAtEnd is the code of "rate limit (1002)"; empty where there is none.
+func codeAtEnd(text string) string {
+	text, ok := strings.CutSuffix(strings.TrimSpace(text), ")")
+	if !ok {
+		return ""
+	}
+	return text[strings.LastIndexByte(text, '(')+1:]
 }
 
 // miniMaxV2Task is what MiniMax tells of a task.
