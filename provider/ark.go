@@ -30,9 +30,11 @@ const arkTasks = "/api/v3/contents/generations/tasks"
 //
 // A Job needs the id of the task and no Ref. The Output is the object "content",
 // where it has a video or a file; its URLs live for ArkRetention. A failure whose
-// code names sensitive content is FailureFiltered, input and output alike; of the
-// other codes those that begin with InternalService are FailureFault and those
-// that begin with InvalidParameter FailureRejected.
+// code names sensitive content or a risk is FailureFiltered, input and output alike;
+// of the other codes those that begin with InternalService are FailureFault and those
+// that begin with InvalidParameter FailureRejected. A call that is refused as the
+// account is overdue, or, under a 429, as it has used up what it may, is ErrorQuota.
+// QuotaExceeded has both meanings: of too many tasks that wait it is ErrorConcurrency.
 //
 // Not verified in an artefact of the vendor's: the word "expired" and the life of
 // a URL, which relays of the API document alike, and the codes of failures, which
@@ -62,11 +64,35 @@ var arkWords = jobpoll.Words{
 
 // NewArk makes the adapter. Only Credentials is required: the API key.
 func NewArk(cfg Config) (*Ark, error) {
-	c, err := newAdapter(cfg.orElse(ArkURL, "Bearer", nil), "ARK_API_KEY")
+	c, err := newAdapter(cfg.orElse(ArkURL, "Bearer", explainArk), "ARK_API_KEY")
 	if err != nil {
 		return nil, err
 	}
 	return &Ark{c}, nil
+}
+
+// explainArk tells an account that is used up, until somebody pays or lifts a limit,
+// from one that calls too often or has too many tasks.
+// Source: Volcengine's list of error codes, in copies
+func explainArk(ans Answer, e *jobpoll.CheckError) {
+	var v struct {
+		Error openAIError `json:"error"`
+	}
+	ans.decode(&v)
+	if ans.Status >= 500 {
+		return
+	}
+	switch strings.ToLower(string(v.Error.Code)) {
+	case "quotaexceeded":
+		if !mentions([]string{"free trial quota", "usage quota"}, string(v.Error.Message)) {
+			e.Kind = jobpoll.ErrorConcurrency
+			return
+		}
+	case "accountoverdueerror", "setlimitexceeded", "accountquotaexceeded":
+	default:
+		return
+	}
+	e.Kind, e.Hint = jobpoll.ErrorQuota, jobpoll.Hint{} // no wait helps
 }
 
 // arkTask is what Ark tells of a task.
@@ -121,7 +147,7 @@ func (v *arkTask) output() json.RawMessage {
 func arkFailure(code, text string) jobpoll.Failure {
 	f := jobpoll.Failure{Code: code, Message: text}
 	switch {
-	case mentions([]string{"sensitivecontent"}, code):
+	case mentions([]string{"sensitivecontent", "riskdetection"}, code):
 		f.Kind = jobpoll.FailureFiltered
 	case strings.HasPrefix(code, "InvalidParameter"):
 		f.Kind = jobpoll.FailureRejected
