@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,8 +27,9 @@ const OpenAIURL = "https://api.openai.com"
 // A wait in OpenAI-Poll-After-Ms is kept.
 //
 // Besides OpenAI's four words those are known that gateways were seen to add:
-// "processing", "initializing" and "cancelled". Not verified: which gateway
-// uses which, and the fields that they add, URLs for instance.
+// "pending", "initializing", "processing", "running", "success", "succeeded",
+// "error", "cancelled" and "canceled". Not verified: which gateway uses which, and
+// the fields that they add, URLs for instance.
 //
 // Source: OpenAI's SDKs openai-go 3.99.0 and openai-node 6.49.0
 type OpenAI struct{ c *Client }
@@ -41,12 +43,18 @@ var (
 // openAIWords are all words of a video's status.
 var openAIWords = jobpoll.Words{
 	"queued":       jobpoll.StateQueued,
+	"pending":      jobpoll.StateQueued,
 	"initializing": jobpoll.StateQueued,
 	"in_progress":  jobpoll.StateRunning,
 	"processing":   jobpoll.StateRunning,
+	"running":      jobpoll.StateRunning,
 	"completed":    jobpoll.StateSucceeded,
+	"success":      jobpoll.StateSucceeded,
+	"succeeded":    jobpoll.StateSucceeded,
 	"failed":       jobpoll.StateFailed,
+	"error":        jobpoll.StateFailed,
 	"cancelled":    jobpoll.StateCanceled,
+	"canceled":     jobpoll.StateCanceled,
 }
 
 // NewOpenAI makes the adapter. Credentials is required: the API key; with a
@@ -60,7 +68,7 @@ func NewOpenAI(cfg Config) (*OpenAI, error) {
 }
 
 // openAIError is how OpenAI and many after it tell an error.
-type openAIError struct{ Code, Message Text }
+type openAIError struct{ Code, Type, Message Text }
 
 // UnmarshalJSON takes an error that is a text for its message.
 func (e *openAIError) UnmarshalJSON(b []byte) error {
@@ -72,11 +80,22 @@ func (e *openAIError) UnmarshalJSON(b []byte) error {
 		switch {
 		case m.is("code"):
 			e.Code = m.text()
+		case m.is("type"):
+			e.Type = m.text()
 		case m.is("message"):
 			e.Message = m.text()
 		}
 	}
 	return nil
+}
+
+// openAIUsedUp are the codes of an account that somebody has to pay for, or whose
+// limit somebody has to lift. The type of most is insufficient_quota, and gateways
+// send that type without a code.
+// Source: a page of Microsoft's on OpenAI's insufficient_quota, for the first four
+var openAIUsedUp = []string{
+	"credit_balance_exhausted", "organization_spend_limit_exceeded", "project_spend_limit_exceeded", "organization_usage_limit_exceeded",
+	"insufficient_quota", "billing_hard_limit_reached",
 }
 
 // explainOpenAI tells a used-up account from too many calls.
@@ -85,7 +104,10 @@ func explainOpenAI(ans Answer, e *jobpoll.CheckError) {
 		Error openAIError `json:"error"`
 	}
 	ans.decode(&v)
-	if e.Kind == jobpoll.ErrorRateLimited && v.Error.Code == "insufficient_quota" {
+	is := func(name string) bool {
+		return strings.EqualFold(name, string(v.Error.Code)) || strings.EqualFold(name, string(v.Error.Type))
+	}
+	if ans.Status >= 400 && ans.Status < 500 && ans.Status != http.StatusUnauthorized && slices.ContainsFunc(openAIUsedUp, is) {
 		e.Kind = jobpoll.ErrorQuota
 	}
 }

@@ -165,7 +165,11 @@ func sameAsJSON(t *testing.T, raw []byte) {
 	if raw[0] == '{' {
 		var e openAIError
 		require.NoError(t, e.UnmarshalJSON(raw))
-		require.Equal(t, openAIError{envelope.Code, envelope.Message}, e)
+		var typed struct {
+			Type Text `json:"type"`
+		}
+		_ = json.Unmarshal(raw, &typed)
+		require.Equal(t, openAIError{Code: envelope.Code, Type: typed.Type, Message: envelope.Message}, e)
 	}
 }
 
