@@ -31,11 +31,13 @@ const DashScopeVideo = "/api/v1/services/aigc/video-generation/video-synthesis"
 // ErrorNoSuchJob. A task of several parts has succeeded where one of them has.
 //
 // Times come without a zone, and are read as those of Beijing. Not verified: that
-// zone, the host outside of China, and codes of failures but DataInspectionFailed;
-// those that begin with InvalidParameter and InternalError are read as they sound.
+// zone, the host outside of China, and codes of failures but DataInspectionFailed and
+// IPInfringementSuspect, which filters tell; those that begin with InvalidParameter
+// and InternalError are read as they sound.
 //
 // Source: https://www.alibabacloud.com/help/en/model-studio/manage-asynchronous-tasks,
-// and DashScope's SDK for Python
+// https://www.alibabacloud.com/help/en/model-studio/error-code, and DashScope's SDK for
+// Python
 type DashScope struct{ c *Client }
 
 var (
@@ -63,13 +65,30 @@ func NewDashScope(cfg Config) (*DashScope, error) {
 	return &DashScope{c}, nil
 }
 
-// explainDashScope tells an account that is in arrears from a wrong request.
+// dashScopeCode is what a code says of a call that is refused, by its part before a
+// dot; one that is not known may pass.
+func dashScopeCode(code string) jobpoll.ErrorKind {
+	switch family, _, _ := strings.Cut(strings.ToLower(code), "."); family {
+	case "arrearage", "allocationquota": // AllocationQuota.FreeTierOnly: what was free is used up
+		return jobpoll.ErrorQuota
+	case "throttling":
+		return jobpoll.ErrorRateLimited
+	case "invalidapikey":
+		return jobpoll.ErrorAuth
+	case "invalidparameter":
+		return jobpoll.ErrorInvalid
+	}
+	return jobpoll.ErrorTransient
+}
+
+// explainDashScope tells an account that is in arrears, or whose free quota is used
+// up, from a wrong request.
 func explainDashScope(ans Answer, e *jobpoll.CheckError) {
 	var v struct {
 		Code Text `json:"code"`
 	}
 	ans.decode(&v)
-	if ans.Status < 500 && strings.EqualFold(string(v.Code), "Arrearage") {
+	if ans.Status < 500 && dashScopeCode(string(v.Code)) == jobpoll.ErrorQuota {
 		e.Kind = jobpoll.ErrorQuota
 	}
 }
@@ -98,7 +117,8 @@ func (v *dashScopeAnswer) refusal(ans *Answer) error {
 	case strings.EqualFold(strings.TrimSpace(v.Output.Status), "UNKNOWN"):
 		return ans.Errorf(jobpoll.ErrorNoSuchJob, "the provider knows no such task, or not any more")
 	case v.Output.Status == "" && v.Code != "":
-		return coded(ans, map[string]jobpoll.ErrorKind{"Arrearage": jobpoll.ErrorQuota}, string(v.Code), string(v.Message))
+		code := string(v.Code)
+		return coded(ans, map[string]jobpoll.ErrorKind{code: dashScopeCode(code)}, code, string(v.Message))
 	}
 	return nil
 }
@@ -131,12 +151,12 @@ func (v *dashScopeAnswer) output() json.RawMessage {
 
 func dashScopeFailure(code, text string) jobpoll.Failure {
 	f := jobpoll.Failure{Code: code, Message: text}
-	switch {
-	case strings.EqualFold(code, "DataInspectionFailed"):
+	switch family, _, _ := strings.Cut(strings.ToLower(code), "."); family {
+	case "datainspectionfailed", "ipinfringementsuspect":
 		f.Kind = jobpoll.FailureFiltered
-	case strings.HasPrefix(code, "InvalidParameter"):
+	case "invalidparameter":
 		f.Kind = jobpoll.FailureRejected
-	case strings.HasPrefix(code, "InternalError"):
+	case "internalerror":
 		f.Kind = jobpoll.FailureFault
 	}
 	return filtered(f)
