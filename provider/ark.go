@@ -146,12 +146,12 @@ func (v *arkTask) output() json.RawMessage {
 
 func arkFailure(code, text string) jobpoll.Failure {
 	f := jobpoll.Failure{Code: code, Message: text}
-	switch {
+	switch code := strings.ToLower(code); {
 	case mentions([]string{"sensitivecontent", "riskdetection"}, code):
 		f.Kind = jobpoll.FailureFiltered
-	case strings.HasPrefix(code, "InvalidParameter"):
+	case strings.HasPrefix(code, "invalidparameter"):
 		f.Kind = jobpoll.FailureRejected
-	case strings.HasPrefix(code, "InternalService"):
+	case strings.HasPrefix(code, "internalservice"):
 		f.Kind = jobpoll.FailureFault
 	}
 	return filtered(f)

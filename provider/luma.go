@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/jobpoll/jobpoll"
 )
@@ -89,7 +90,7 @@ func (v *lumaGeneration) report(ans *Answer) (jobpoll.Report, error) {
 	if !r.State.Terminal() {
 		return r, nil
 	}
-	f := filtered(jobpoll.Failure{Kind: lumaCodes[string(v.Code)], Code: string(v.Code), Message: string(v.Reason)})
+	f := filtered(jobpoll.Failure{Kind: lumaCodes[strings.ToLower(string(v.Code))], Code: string(v.Code), Message: string(v.Reason)})
 	settle(&r, v.output(), f)
 	return r, nil
 }
