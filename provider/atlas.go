@@ -154,27 +154,11 @@ func (v *atlasAnswer) report(ans *Answer) (jobpoll.Report, error) {
 	if !r.State.Terminal() {
 		return r, nil
 	}
-	if HasOutput(d.Outputs) {
-		r.Output = d.Outputs
+	f := jobpoll.Failure{Code: string(d.ErrorCode), Message: string(d.Error)}
+	if flagged, all := flags(d.NSFW); flagged && (all || !HasOutput(d.Outputs)) || r.State == jobpoll.StateFailed && mentions(filterWords, f.Message) {
+		f.Kind = jobpoll.FailureFiltered
 	}
-	flagged, all := flags(d.NSFW)
-	failure := jobpoll.Failure{Code: string(d.ErrorCode), Message: string(d.Error)}
-	filtered := flagged && (all || r.Output == nil) || r.State == jobpoll.StateFailed && mentions(filterWords, failure.Message)
-	switch {
-	case r.State == jobpoll.StateSucceeded && r.Output != nil && !filtered:
-		return r, nil
-	case filtered:
-		failure.Kind = jobpoll.FailureFiltered
-	case r.State == jobpoll.StateSucceeded:
-		failure.Kind = jobpoll.FailureNoOutput
-	}
-	if r.State == jobpoll.StateSucceeded {
-		r.State = jobpoll.StateFailed
-	}
-	if r.State == jobpoll.StateFailed || failure != (jobpoll.Failure{}) {
-		told := failure // only a failure is worth an allocation
-		r.Failure = &told
-	}
+	settle(&r, d.Outputs, f)
 	return r, nil
 }
 
