@@ -114,6 +114,14 @@ func settle(r *jobpoll.Report, output json.RawMessage, f jobpoll.Failure) {
 	}
 }
 
+// urls is an output that is made of URLs; nil where it has none.
+func urls(output json.RawMessage) json.RawMessage {
+	if !holdsText(output) {
+		return nil
+	}
+	return output
+}
+
 // filtered makes a failure one of a filter where code or text say so.
 func filtered(f jobpoll.Failure) jobpoll.Failure {
 	if f.Kind == jobpoll.FailureUnknown && mentions(filterWords, f.Code, f.Message) {

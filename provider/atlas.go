@@ -155,10 +155,11 @@ func (v *atlasAnswer) report(ans *Answer) (jobpoll.Report, error) {
 		return r, nil
 	}
 	f := jobpoll.Failure{Code: string(d.ErrorCode), Message: string(d.Error)}
-	if flagged, all := flags(d.NSFW); flagged && (all || !HasOutput(d.Outputs)) || r.State == jobpoll.StateFailed && mentions(filterWords, f.Message) {
+	outputs := urls(d.Outputs)
+	if flagged, all := flags(d.NSFW); flagged && (all || outputs == nil) || r.State == jobpoll.StateFailed && mentions(filterWords, f.Message) {
 		f.Kind = jobpoll.FailureFiltered
 	}
-	settle(&r, d.Outputs, f)
+	settle(&r, outputs, f)
 	return r, nil
 }
 

@@ -143,8 +143,8 @@ func (v *dashScopeAnswer) report(ans *Answer) (jobpoll.Report, error) {
 }
 
 func (v *dashScopeAnswer) output() json.RawMessage {
-	if v.Output.VideoURL != "" {
-		return quoted(string(v.Output.VideoURL))
+	if at := link(v.Output.VideoURL); at != "" {
+		return quoted(at)
 	}
 	return withURL(v.Output.Results, "url", "video_url")
 }

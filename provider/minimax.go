@@ -167,7 +167,7 @@ func (v *miniMaxFile) readable() bool { return v.File.URL != "" || v.Base.Code !
 
 func (v *miniMaxFile) report(ans *Answer) (jobpoll.Report, error) {
 	r := jobpoll.Report{State: jobpoll.StateSucceeded, Hint: ans.Hint}
-	settle(&r, quoted(string(v.File.URL)), jobpoll.Failure{})
+	settle(&r, quoted(link(v.File.URL)), jobpoll.Failure{})
 	return r, nil
 }
 

@@ -3,6 +3,7 @@ package provider
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -34,13 +35,17 @@ func (w *walk) list(l *json.RawMessage) {
 	}
 }
 
-// hasText reports whether the value, read as a Text, would be something.
+// hasText reports whether the value, read as a Text, would be something: not blank,
+// and no empty object or list.
 func (w *walk) hasText() bool {
 	switch string(w.value) {
-	case "", "null", "false", `""`:
+	case "", "null", "false", `""`, "{}", "[]":
 		return false
 	}
-	return true
+	if w.value[0] != '"' || w.value[1] > ' ' {
+		return true
+	}
+	return len(bytes.TrimSpace(w.value[1:len(w.value)-1])) > 0
 }
 
 // unquoted is the text of a JSON string, all of it; empty of what is none.
@@ -85,6 +90,36 @@ func withURL(list json.RawMessage, fields ...string) json.RawMessage {
 		}
 	}
 	return nil
+}
+
+// holdsText reports whether raw is, or holds at any depth, a text that is not blank
+// (names of members do not count): a list of URLs has one, and what came instead of
+// URLs has none.
+func holdsText(raw []byte) bool {
+	for i := 0; i < len(raw); {
+		if raw[i] != '"' {
+			i++
+			continue
+		}
+		n := textEnd(raw[i:])
+		after := trimmed(raw[i+n:])
+		named := len(after) > 0 && after[0] == ':'
+		if n > len(`""`) && !named && len(bytes.TrimSpace(raw[i+1:i+n-1])) > 0 {
+			return true
+		}
+		i += n
+	}
+	return false
+}
+
+// link is a URL that an answer has as a text; empty of a blank one, and of an object
+// or a list instead of one.
+func link(t Text) string {
+	s := strings.TrimSpace(string(t))
+	if strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
+		return ""
+	}
+	return s
 }
 
 // textIn reports whether an object has a text in a field.

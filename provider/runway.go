@@ -85,7 +85,7 @@ func (v *runwayTask) report(ans *Answer) (jobpoll.Report, error) {
 	if r.State == jobpoll.StateRunning {
 		r.Progress = fraction(v.Progress, 1)
 	}
-	settle(&r, v.Output, runwayFailure(string(v.FailureCode), string(v.Failure)))
+	settle(&r, urls(v.Output), runwayFailure(string(v.FailureCode), string(v.Failure)))
 	return r, nil
 }
 

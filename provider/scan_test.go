@@ -19,13 +19,16 @@ func urlsByJSON(list []byte, fields ...string) bool {
 	_ = json.Unmarshal(list, &all)
 	for _, one := range all {
 		for _, f := range fields {
-			if one[f] != "" {
+			if isText(one[f]) {
 				return true
 			}
 		}
 	}
 	return false
 }
+
+// isText is hasText of a Text.
+func isText(t Text) bool { return strings.TrimSpace(string(t)) != "" && t != "{}" && t != "[]" }
 
 // veoByJSON is veoOutput by package json.
 func veoByJSON(response []byte) (output []byte, f jobpoll.Failure) {
@@ -52,7 +55,7 @@ func veoByJSON(response []byte) (output []byte, f jobpoll.Failure) {
 	}
 	_ = json.Unmarshal(v.Gemini.Samples, &samples)
 	for _, s := range samples {
-		if s.Video.URI != "" {
+		if isText(s.Video.URI) {
 			return v.Gemini.Samples, f
 		}
 	}
@@ -119,10 +122,10 @@ func sameAsJSON(t *testing.T, raw []byte) {
 		Respect blocked `json:"respect_moderation"`
 	}
 	_ = json.Unmarshal(raw, &v)
-	require.Equal(t, v.URL != "", textIn(raw, "url"))
-	require.Equal(t, v.Video != "", textIn(raw, "video_url"))
+	require.Equal(t, isText(v.URL), textIn(raw, "url"))
+	require.Equal(t, isText(v.Video), textIn(raw, "video_url"))
 	made, taken := (&xaiVideo{Video: raw}).video()
-	require.Equal(t, v.URL != "", made)
+	require.Equal(t, isText(v.URL), made)
 	require.Equal(t, bool(v.Respect), taken)
 
 	require.Equal(t, urlsByJSON(raw, "url", "video_url"), withURL(raw, "url", "video_url") != nil)

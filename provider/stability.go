@@ -80,7 +80,7 @@ func (v *stabilityResult) report(ans *Answer) (jobpoll.Report, error) {
 	if r.State == jobpoll.StateFailed {
 		f.Kind = jobpoll.FailureFiltered
 	}
-	if v.Video == "" {
+	if link(v.Video) == "" {
 		v.address = ""
 	}
 	settle(&r, quoted(v.address), f)

@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"runtime"
 	"strings"
 	"testing"
@@ -110,4 +111,57 @@ func TestTheCodeInATextOfReplicate(t *testing.T) {
 	} {
 		assert.Equal(t, want, replicateCode(in), in)
 	}
+}
+
+// What came instead of URLs is no output of a provider that gives URLs.
+func TestAnOutputWithoutAURLIsNone(t *testing.T) {
+	for name, body := range map[string]string{
+		"runway": `{"id":"x","status":"SUCCEEDED","output":%s}`, "atlas": `{"code":200,"data":{"id":"x","status":"completed","outputs":%s}}`,
+		"wavespeed": `{"code":200,"data":{"id":"x","status":"completed","outputs":%s}}`,
+		"luma":      `{"id":"x","state":"completed","assets":{"video":%s}}`, "ark": `{"id":"x","status":"succeeded","content":{"video_url":%s}}`,
+		"kling":     `{"code":0,"data":{"task_id":"x","task_status":"succeed","task_result":{"videos":[{"url":%s}]}}}`,
+		"kling3":    `{"code":0,"data":[{"id":"x","status":"succeeded","outputs":[{"url":%s}]}]}`,
+		"dashscope": `{"output":{"task_id":"x","task_status":"SUCCEEDED","video_url":%s}}`,
+		"minimax2":  `{"task":{"id":"x","status":"succeeded","content":{"url":%s}}}`,
+		"xai":       `{"status":"done","video":{"url":%s}}`, "stability": `{"finish_reason":"SUCCESS","video":%s}`,
+		"veo":    `{"name":"x","done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":%s}}]}}}`,
+		"vertex": `{"name":"x","done":true,"response":{"videos":[{"gcsUri":%s}]}}`,
+	} {
+		for _, none := range []string{`null`, `false`, `""`, `"  "`, `{}`, `[]`} {
+			rep := looked(t, name, fmt.Sprintf(body, none))
+			require.Equal(t, jobpoll.StateFailed, rep.State, "%s %s", name, none)
+			require.Equal(t, &jobpoll.Failure{Kind: jobpoll.FailureNoOutput}, rep.Failure, "%s %s", name, none)
+			require.Nil(t, rep.Output)
+		}
+		require.Equal(t, jobpoll.StateSucceeded, looked(t, name, fmt.Sprintf(body, `"https://cdn.example/a.mp4"`)).State, name)
+	}
+	for _, name := range []string{"runway", "atlas", "wavespeed"} {
+		body := map[string]string{"runway": `{"status":"SUCCEEDED","output":%s}`}[name]
+		if body == "" {
+			body = `{"code":200,"data":{"status":"completed","outputs":%s}}`
+		}
+		for _, none := range []string{`[{}]`, `[[]]`, `[" "]`, `[false, null]`, `[{"url":""}]`, `{"url":null}`, `true`, `7`} {
+			require.Equal(t, jobpoll.FailureNoOutput, looked(t, name, fmt.Sprintf(body, none)).Failure.Kind, "%s %s", name, none)
+		}
+		for _, some := range []string{`["", "u"]`, `"u"`, `[{"url":"u"}]`, `[null,[{"a":{"b":"u"}}]]`} {
+			require.JSONEq(t, some, string(looked(t, name, fmt.Sprintf(body, some)).Output), name)
+		}
+	}
+}
+
+// looked is what a look makes of an answer.
+func looked(t *testing.T, name, body string) jobpoll.Report {
+	t.Helper()
+	rep, err := cannedAdapter(t, name, &canned{200, http.Header{"Content-Type": {"application/json"}}, []byte(body)}).
+		Check(t.Context(), jobpoll.Job{Route: "r", ID: idFor(name), Ref: refFor(name)})
+	require.NoError(t, err, "%s %s", name, body)
+	return rep
+}
+
+// idFor is an id that the adapter of that name takes.
+func idFor(name string) string {
+	if name == "vertex" {
+		return "projects/p/models/m/operations/x"
+	}
+	return "x"
 }

@@ -111,13 +111,13 @@ func (v *waveSpeedPrediction) report(ans *Answer) (jobpoll.Report, error) {
 		f.Code = ""
 	}
 	f.Kind = waveSpeedCodes[f.Code]
-	if some, all := flags(v.NSFW); all || some && !HasOutput(v.Outputs) {
+	if some, all := flags(v.NSFW); all || some && urls(v.Outputs) == nil {
 		f.Kind = jobpoll.FailureFiltered
 	}
 	if r.State == jobpoll.StateFailed {
 		f = filtered(f)
 	}
-	settle(&r, v.Outputs, f)
+	settle(&r, urls(v.Outputs), f)
 	return r, nil
 }
 
