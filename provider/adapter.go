@@ -158,8 +158,11 @@ func scopeOf(err error, kind jobpoll.ErrorKind) {
 // percent reads a progress of 0 to 100 as 0 to 1; 0 is not told.
 func percent(t Text) float64 { return fraction(t, 100) }
 
-// fraction reads a progress of 0 to whole as 0 to 1; 0 is not told.
+// fraction reads a progress of 0 to whole, or a text as "37%", as 0 to 1; 0 is not told.
 func fraction(t Text, whole float64) float64 {
+	if told, ok := strings.CutSuffix(strings.TrimSpace(string(t)), "%"); ok {
+		t, whole = Text(told), 100
+	}
 	n, ok := t.number()
 	if !ok || n <= 0 {
 		return 0
