@@ -43,20 +43,24 @@ func veoByJSON(response []byte) (output []byte, f jobpoll.Failure) {
 			taken
 			Samples json.RawMessage `json:"generatedSamples"`
 		} `json:"generateVideoResponse"`
+		Older json.RawMessage `json:"generatedSamples"`
 	}
 	_ = json.Unmarshal(response, &v)
 	if urlsByJSON(v.Videos, "gcsUri", "bytesBase64Encoded") {
 		return v.Videos, f
 	}
-	var samples []struct {
-		Video struct {
-			URI Text `json:"uri"`
-		} `json:"video"`
-	}
-	_ = json.Unmarshal(v.Gemini.Samples, &samples)
-	for _, s := range samples {
-		if isText(s.Video.URI) {
-			return v.Gemini.Samples, f
+	for _, of := range []json.RawMessage{v.Gemini.Samples, v.Older} {
+		var samples []struct {
+			Video struct {
+				URI   Text `json:"uri"`
+				Bytes Text `json:"encodedVideo"`
+			} `json:"video"`
+		}
+		_ = json.Unmarshal(of, &samples)
+		for _, s := range samples {
+			if isText(s.Video.URI) || isText(s.Video.Bytes) {
+				return of, f
+			}
 		}
 	}
 	for _, t := range []taken{v.taken, v.Gemini.taken} {

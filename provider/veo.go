@@ -28,8 +28,8 @@ const maxInlineVideo = 16 << 20
 //
 // A Job's ID is the whole name of the operation, slashes and all. The Output is the
 // list of videos: generatedSamples at Gemini, whose URIs need the API key, so that
-// Client.Download gets them, and videos at Vertex, with a gcsUri or the bytes. An answer with the bytes may be
-// large: Config.MaxBody is 16 MiB where it is not set, and the engine keeps no
+// Client.Download gets them, or the bytes, and videos at Vertex, with a gcsUri or the
+// bytes. An answer with the bytes may be large: Config.MaxBody is 16 MiB where it is not set, and the engine keeps no
 // Output above jobpoll.MaxOutput; have them put into a bucket.
 //
 // A filter that took all videos is a failure of kind FailureFiltered, though the
@@ -37,7 +37,8 @@ const maxInlineVideo = 16 << 20
 //
 // Google's documents name Veo at the Gemini API beside Interactions. Its client for Go
 // makes videos there; that for JavaScript does not any more (@google/genai 3.1.0), and
-// does at Vertex AI alone. Not verified: where webhook_config stands in an order.
+// does at Vertex AI alone. Not verified: where webhook_config stands in an order, and that
+// older models at Vertex gave generatedSamples in the response itself, which is read too.
 //
 // Source: Google's SDK google.golang.org/genai 1.77.0
 type Veo struct {
@@ -79,13 +80,15 @@ func newVeo(cfg Config, variable string, vertex bool) (*Veo, error) {
 
 // veoOutput reads the response of an operation, of Gemini or of Vertex.
 func veoOutput(response json.RawMessage) (json.RawMessage, jobpoll.Failure) {
-	var videos, samples json.RawMessage
+	var videos, samples, older json.RawMessage
 	var taken, takenAtGemini veoTaken
 	m := members(response)
 	for m.next() {
 		switch {
 		case m.is("videos"):
 			videos = m.value
+		case m.is("generatedSamples"):
+			older = m.value
 		case m.is("generateVideoResponse"):
 			m := members(m.value)
 			for m.next() {
@@ -101,8 +104,10 @@ func veoOutput(response json.RawMessage) (json.RawMessage, jobpoll.Failure) {
 	if out := withURL(videos, "gcsUri", "bytesBase64Encoded"); out != nil {
 		return partOf(response, out), jobpoll.Failure{}
 	}
-	if veoSamples(samples) {
-		return partOf(response, samples), jobpoll.Failure{}
+	for _, of := range [...]json.RawMessage{samples, older} {
+		if veoSamples(of) {
+			return partOf(response, of), jobpoll.Failure{}
+		}
 	}
 	f := jobpoll.Failure{}
 	for _, t := range [...]veoTaken{taken, takenAtGemini} {
@@ -138,7 +143,7 @@ func (t *veoTaken) read(m *walk) {
 func veoSamples(samples json.RawMessage) bool {
 	s := items(samples)
 	for s.next() {
-		has := false
+		uri, inline := false, false
 		m := members(s.value)
 		for m.next() {
 			if !m.is("video") {
@@ -146,12 +151,15 @@ func veoSamples(samples json.RawMessage) bool {
 			}
 			v := members(m.value)
 			for v.next() {
-				if v.is("uri") {
-					has = v.hasText()
+				switch {
+				case v.is("uri"):
+					uri = v.hasText()
+				case v.is("encodedVideo"):
+					inline = v.hasText()
 				}
 			}
 		}
-		if has {
+		if uri || inline {
 			return true
 		}
 	}
