@@ -106,11 +106,14 @@ type operation struct {
 	output func(response json.RawMessage) (json.RawMessage, jobpoll.Failure)
 }
 
-func (v *operation) readable() bool { return v.Name != "" }
+// readable reports whether it is an operation: it has a name, or is done, which says
+// as much where a proxy takes names away.
+func (v *operation) readable() bool { return v.Name != "" || v.done() }
 func (v *operation) id() string     { return string(v.Name) }
+func (v *operation) done() bool     { return strings.EqualFold(strings.TrimSpace(string(v.Done)), "true") }
 
 func (v *operation) refusal(ans *Answer) error {
-	if v.Name == "" {
+	if !v.readable() {
 		return ans.Errorf(jobpoll.ErrorTransient, "an answer that is no operation: it has no name")
 	}
 	return nil
@@ -118,7 +121,7 @@ func (v *operation) refusal(ans *Answer) error {
 
 func (v *operation) report(ans *Answer) (jobpoll.Report, error) {
 	r := jobpoll.Report{State: jobpoll.StateRunning, Hint: ans.Hint}
-	if !strings.EqualFold(strings.TrimSpace(string(v.Done)), "true") {
+	if !v.done() {
 		return r, nil
 	}
 	code := string(v.Error.Code)
