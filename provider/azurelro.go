@@ -33,9 +33,10 @@ import (
 // with FailureNoOutput. Where the monitor is on another host than BaseURL, name that
 // in Config.Hosts.
 //
-// Words are those of the convention, and "Completed" and "Cancelled", which services
-// tell all the same; others may be added, and are no end. Retry-After of a pending
-// answer is kept. A monitor can be read for 24 hours after the end at least.
+// Words are those of the convention, and some that services add; others are no end.
+// (Microsoft's client takes each for one that has "succeeded" or "fail" in it.)
+// Retry-After of a pending answer is kept. A monitor can be read for 24 hours
+// after the end at least.
 //
 // Source: Microsoft's clients @azure/core-lro 3.3.1 and azcore 1.24.0 of Go, and
 // https://github.com/microsoft/api-guidelines
@@ -47,16 +48,29 @@ var (
 	_ jobpoll.Refresher = (*AzureLRO)(nil)
 )
 
-// azureWords are all words of an operation's status, with the two that services tell
-// against the convention.
+// azureWords are the words of an operation's status: those of the convention, and
+// those that some services have besides.
 var azureWords = jobpoll.Words{
-	"NotStarted": jobpoll.StateQueued,
-	"Running":    jobpoll.StateRunning,
-	"Succeeded":  jobpoll.StateSucceeded,
-	"Completed":  jobpoll.StateSucceeded,
-	"Failed":     jobpoll.StateFailed,
-	"Canceled":   jobpoll.StateCanceled,
-	"Cancelled":  jobpoll.StateCanceled,
+	"NotStarted":   jobpoll.StateQueued,
+	"Accepted":     jobpoll.StateQueued,
+	"Pending":      jobpoll.StateQueued,
+	"Queued":       jobpoll.StateQueued,
+	"Running":      jobpoll.StateRunning,
+	"InProgress":   jobpoll.StateRunning,
+	"Processing":   jobpoll.StateRunning,
+	"Validating":   jobpoll.StateRunning,
+	"Provisioning": jobpoll.StateRunning,
+	"Creating":     jobpoll.StateRunning,
+	"Updating":     jobpoll.StateRunning,
+	"Deleting":     jobpoll.StateRunning,
+	"Succeeded":    jobpoll.StateSucceeded,
+	"Completed":    jobpoll.StateSucceeded,
+	"Failed":       jobpoll.StateFailed,
+	"Canceled":     jobpoll.StateCanceled,
+	"Cancelled":    jobpoll.StateCanceled,
+
+	"PartiallySucceeded": jobpoll.StateSucceeded,
+	"ValidationFailed":   jobpoll.StateFailed,
 }
 
 // NewAzureLRO makes the adapter. BaseURL is required, and so is one of Tokens,
