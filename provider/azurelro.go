@@ -22,8 +22,8 @@ import (
 //
 //   - A URL, as Operation-Location or Azure-AsyncOperation gives it, is a monitor: its
 //     answers have a status, and the Output is the field "result". Where they have
-//     no result, a second URL after a space is where to get it: Check gives a success
-//     without an Output, and Fetch the Output.
+//     no result, a second URL after a space, or their resourceLocation, is where to get
+//     it: Check gives a success without an Output, and Fetch the Output.
 //   - "location:" and a URL, of a Location alone: a 202 is a job that is not done, and
 //     the body of another success is the Output. A Location that moves is followed.
 //   - "resource:" and a URL is a resource that was put: its provisioningState is the
@@ -89,6 +89,7 @@ type azureStatus struct {
 	Status     status          `json:"status"`
 	Error      openAIError     `json:"error"`
 	Result     json.RawMessage `json:"result"`
+	Elsewhere  Text            `json:"resourceLocation"` // where the result is
 	State      string          `json:"provisioningState"`
 	Properties struct {
 		State string `json:"provisioningState"`
@@ -122,8 +123,12 @@ func (v *azureStatus) report(ans *Answer) (jobpoll.Report, error) {
 	if !r.State.Terminal() {
 		return r, nil
 	}
-	if r.State == jobpoll.StateSucceeded && v.at.result != "" && !HasOutput(output) {
-		r.Ref = v.at.url + " " + v.at.result // the output is one more call away
+	result := v.at.result
+	if v.at.kind == "" {
+		result = either(asAzureURL(string(v.Elsewhere)), result)
+	}
+	if r.State == jobpoll.StateSucceeded && result != "" && !HasOutput(output) {
+		r.Ref = v.at.url + " " + result // the output is one more call away
 		return r, nil
 	}
 	settle(&r, output, azureFailure(string(v.Error.Code), string(v.Error.Message)))
@@ -284,8 +289,10 @@ func AzureRef(header http.Header, resource string) string {
 }
 
 // azureURL is the URL, or the path, in a header; empty if there is none.
-func azureURL(h http.Header, name string) string {
-	at := h.Get(name)
+func azureURL(h http.Header, name string) string { return asAzureURL(h.Get(name)) }
+
+// asAzureURL is at, if that is a URL or a path; else empty.
+func asAzureURL(at string) string {
 	if len(at) > maxURL || strings.Contains(at, " ") || !strings.HasPrefix(at, "/") && !strings.Contains(at, "://") {
 		return ""
 	}
