@@ -156,6 +156,11 @@ func (v *klingTask) word() string          { return either(v.TaskStatus, v.Statu
 // own is the id of the caller's; empty: none is told.
 func (v *klingTask) own() string { return either(string(v.TaskInfo.Own), string(v.External)) }
 
+// updated is when it was changed last; zero: that is not told.
+func (v *klingTask) updated() time.Time {
+	return Text(either(string(v.UpdatedAt), string(v.UpdateTime))).Time()
+}
+
 // either is the first text that is not empty.
 func either(a, b string) string {
 	if a != "" {
@@ -173,7 +178,7 @@ func (v *klingTask) report(ans *Answer) (jobpoll.Report, error) {
 	if !r.State.Terminal() {
 		return r, nil
 	}
-	if r.CompletedAt = Text(either(string(v.UpdatedAt), string(v.UpdateTime))).Time(); !r.CompletedAt.IsZero() && r.State == jobpoll.StateSucceeded {
+	if r.CompletedAt = v.updated(); !r.CompletedAt.IsZero() && r.State == jobpoll.StateSucceeded {
 		r.ResultExpiresAt = r.CompletedAt.Add(KlingRetention)
 	}
 	settle(&r, v.output(), klingFailure(either(string(v.TaskMsg), string(v.Message))))
@@ -352,8 +357,17 @@ func KlingLimits(concurrent int) jobpoll.Limits { return jobpoll.Limits{Jobs: ma
 // in the URL of Order.Webhook show that a delivery is Kling's, see
 // webhook.NewToken.
 //
+// The external_task_id is the ClientKey, which Submit made it: a delivery tells the
+// id of a task of which the answer was lost. With an external_task_id of one's own
+// in Order.Input it is no ClientKey of anything.
+//
 // Source: a copy of Kling's document of callbacks
 func KlingNotice(body []byte, _ http.Header) (jobpoll.Notice, error) {
 	var v klingTask
-	return unwrapped(body, &v)
+	n, err := unwrapped(body, &v)
+	if err != nil {
+		return jobpoll.Notice{}, err
+	}
+	n.ClientKey, n.At = v.own(), v.updated()
+	return n, nil
 }

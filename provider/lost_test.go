@@ -74,6 +74,43 @@ func TestATaskOfKlingsWhoseAnswerWasLostIsFoundByItsClientKey(t *testing.T) {
 	}
 }
 
+// A delivery about such a task tells the id before any look-up does.
+func TestADeliveryOfKlingsTellsTheIDOfATaskWhoseAnswerWasLost(t *testing.T) {
+	clock := polltest.NewClock(time.Time{})
+	server := loopback.Start(loopback.Config{
+		Wire: loopback.Kling(), Clock: clock, Credential: kitKey,
+		Script: func(int, json.RawMessage) string { return `queued; at 10s running; at 2m succeeded` },
+		Fault: func(_ int, r *http.Request) loopback.Fault {
+			if r.Method == http.MethodPost || r.URL.Query().Has("external_task_ids") {
+				return loopback.Fault{Kind: polltest.FaultReset}
+			}
+			return loopback.Fault{}
+		},
+	})
+	t.Cleanup(server.Close)
+	a := newAdapterFor(t, "kling3", Config{BaseURL: server.URL(), Credentials: Secret(kitKey), Clock: clock})
+	var seen polltest.Recorder
+	h := polltest.Start(t, jobpoll.Config{Clock: clock, Callbacks: seen.Callbacks(), Routes: []jobpoll.Route{{Name: "kling", Checker: a}}})
+	call := h.BeginSubmit(t.Context(), jobpoll.Submission{
+		Job:  jobpoll.Job{Route: "kling", ClientKey: "order-4711", Profile: "m"},
+		Send: Send(a, Order{Model: "m", Path: "/text-to-video/kling-3.0", Input: map[string]any{"prompt": "a cat"}}),
+	})
+	h.Clock.Advance(time.Second)
+	id := loopback.Kling().ID(1)
+	n, err := KlingNotice([]byte(`{"id":"`+id+`","external_id":"order-4711","status":"submitted"}`), nil)
+	require.NoError(t, err)
+	n.Key.Route, n.Trust = "kling", jobpoll.TrustHint
+	require.NoError(t, h.Notify(t.Context(), n))
+	h.Clock.Advance(5 * time.Minute)
+	job, err := call.Result()
+	require.NoError(t, err)
+	require.Equal(t, id, job.ID)
+	o, ok := seen.Outcome(job.Key())
+	require.True(t, ok)
+	require.Equal(t, jobpoll.ReasonSucceeded, o.Reason, "%+v", o)
+	require.Equal(t, 1, server.Stats().Submits)
+}
+
 // An id that the order has is the one that is sent, and without a Submission there is
 // none.
 func TestTheClientKeyOfAnOrderIsTheOneThatIsSent(t *testing.T) {
