@@ -114,7 +114,7 @@ func (a *Atlas) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, err
 // young makes a 400 of a job that may not be visible yet one for no such job.
 func (a *Atlas) young(job jobpoll.Job, err error) error {
 	var ce *jobpoll.CheckError
-	if !errors.As(err, &ce) || ce.Status != http.StatusBadRequest && ce.Status != http.StatusNotFound {
+	if !errors.As(err, &ce) || ce.Kind == jobpoll.ErrorTransient || ce.Status != http.StatusBadRequest && ce.Status != http.StatusNotFound {
 		return err
 	}
 	if age := a.c.Now().Sub(job.SubmittedAt); !job.SubmittedAt.IsZero() && age >= AtlasWarmUp {

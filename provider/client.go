@@ -115,11 +115,27 @@ func (c *Client) Get(ctx context.Context, url string, into any) (Answer, error) 
 //
 // The error is a *jobpoll.CheckError: for an answer that is no success what
 // jobpoll.FromResponse and Config.Explain make of it; transient where no answer
-// came, or none that can be decoded. The Answer is what there is of one, also
-// with an error.
+// came, or none that can be decoded, or where a refusal (a 400, a 403) is a page of
+// HTML: that is of somebody in between, and ends no job. The Answer is what there is
+// of one, also with an error.
 func (c *Client) Do(ctx context.Context, r Request, into any) (Answer, error) {
 	ans, _, err := c.do(ctx, &r, into)
-	return ans, err
+	return ans, refusedByAPage(&ans, err)
+}
+
+// refusedByAPage makes a refusal that is a page one that may pass: no API tells
+// by HTML what it thinks of a job, but firewalls and proxies do.
+func refusedByAPage(ans *Answer, err error) error {
+	var ce *jobpoll.CheckError
+	if err == nil || !errors.As(err, &ce) || ce.Kind != jobpoll.ErrorPolicy && ce.Kind != jobpoll.ErrorInvalid {
+		return err
+	}
+	if media := mediaType(first(ans.Header["Content-Type"])); media != "text/html" && media != "application/xhtml+xml" {
+		return err
+	}
+	passing := *ce
+	passing.Kind = jobpoll.ErrorTransient
+	return &passing
 }
 
 // do is Do. sent is false where the provider surely saw nothing.

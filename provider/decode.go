@@ -175,16 +175,21 @@ func first(values []string) string {
 // mayBeJSON reports whether a body of that type is worth a try: servers that do
 // not say what they send say text/plain or nothing.
 func mayBeJSON(contentType string) bool {
-	media, _, _ := strings.Cut(contentType, ";")
-	if media == jsonMediaType {
-		return true
-	}
-	media = strings.ToLower(strings.TrimSpace(media))
+	media := mediaType(contentType)
 	switch media {
 	case "", jsonMediaType, "text/json", "text/plain", "application/octet-stream":
 		return true
 	}
 	return strings.HasSuffix(media, "+json")
+}
+
+// mediaType is a content type in lower case, without its parameters.
+func mediaType(contentType string) string {
+	media, _, _ := strings.Cut(contentType, ";")
+	if media == jsonMediaType {
+		return media
+	}
+	return strings.ToLower(strings.TrimSpace(media))
 }
 
 func head(b []byte, n int) []byte { return b[:min(len(b), n)] }

@@ -31,6 +31,15 @@ func typed(contentType, body string) http.HandlerFunc {
 	}
 }
 
+// page answers a page of HTML, as firewalls and proxies do.
+func page(status int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "Text/HTML; charset=UTF-8")
+		w.WriteHeader(status)
+		fmt.Fprint(w, "<html>Attention required")
+	}
+}
+
 var hostileAnswers = []struct {
 	name   string
 	serve  http.HandlerFunc
@@ -44,6 +53,10 @@ var hostileAnswers = []struct {
 		w.WriteHeader(502)
 		fmt.Fprint(w, "<html>")
 	}, 502, []string{"an HTML page"}},
+	{"a page under 400", page(400), 400, []string{"an HTML page"}},
+	{"a page under 403", page(403), 403, []string{"an HTML page"}},
+	{"a page under 405", page(405), 405, []string{"an HTML page"}},
+	{"a page under 451", page(451), 451, []string{"an HTML page"}},
 	{"nothing", typed("application/json", ""), 200, []string{"it is empty"}},
 	{"white space", typed("application/json", " \r\n\t "), 200, []string{"it is empty"}},
 	{"204", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, 204, []string{"No Content"}},
