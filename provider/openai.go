@@ -28,7 +28,7 @@ const OpenAIURL = "https://api.openai.com"
 //
 // Besides OpenAI's four words those are known that gateways were seen to add:
 // "pending", "initializing", "processing", "running", "success", "succeeded",
-// "error", "cancelled" and "canceled". Not verified: which gateway uses which, and
+// "error", "cancelled", "canceled" and "expired". Not verified: which gateway uses which, and
 // the fields that they add, URLs for instance.
 //
 // Source: OpenAI's SDKs openai-go 3.99.0 and openai-node 6.49.0
@@ -55,6 +55,7 @@ var openAIWords = jobpoll.Words{
 	"error":        jobpoll.StateFailed,
 	"cancelled":    jobpoll.StateCanceled,
 	"canceled":     jobpoll.StateCanceled,
+	"expired":      jobpoll.StateExpired,
 }
 
 // NewOpenAI makes the adapter. Credentials is required: the API key; with a
