@@ -38,14 +38,27 @@ func (w *walk) list(l *json.RawMessage) {
 // hasText reports whether the value, read as a Text, would be something: not blank,
 // and no empty object or list.
 func (w *walk) hasText() bool {
-	switch string(w.value) {
-	case "", "null", "false", `""`, "{}", "[]":
+	v := w.value
+	if len(v) < len(`""`) {
+		return len(v) > 0
+	}
+	switch v[0] {
+	case 'n', 'f':
 		return false
+	case '{', '[':
+		return len(bytes.TrimSpace(v[1:len(v)-1])) > 0
+	case '"':
+		return !blank(v)
 	}
-	if w.value[0] != '"' || w.value[1] > ' ' {
-		return true
+	return true
+}
+
+// blank reports whether a JSON string of two bytes at least is white space.
+func blank(quoted []byte) bool {
+	if c := quoted[1]; c > ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {
+		return false // as almost always
 	}
-	return len(bytes.TrimSpace(w.value[1:len(w.value)-1])) > 0
+	return strings.TrimSpace(unquoted(quoted)) == ""
 }
 
 // unquoted is the text of a JSON string, all of it; empty of what is none.
@@ -104,7 +117,7 @@ func holdsText(raw []byte) bool {
 		n := textEnd(raw[i:])
 		after := trimmed(raw[i+n:])
 		named := len(after) > 0 && after[0] == ':'
-		if n > len(`""`) && !named && len(bytes.TrimSpace(raw[i+1:i+n-1])) > 0 {
+		if n > len(`""`) && !named && !blank(raw[i:i+n]) {
 			return true
 		}
 		i += n
