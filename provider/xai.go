@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/jobpoll/jobpoll"
@@ -17,12 +18,14 @@ const XAIURL = "https://api.x.ai"
 // A Job needs the request_id and no Ref. A 202 says that it is not done, with a
 // body or without. Some answers about a video that is done have its URL and no
 // status. The Output is the object "video". A video with respect_moderation false
-// was blocked, whatever the word: a failure of kind FailureFiltered.
+// was blocked, whatever the word: a failure of kind FailureFiltered. So is one that
+// a look is refused for, with a 400 that tells of moderation: that is how xAI
+// tells it of most.
 //
 // Not verified: the scale of progress, which is read as 0 to 100, the codes of
 // failures, and how long a URL lives.
 //
-// Source: Vercel's client @ai-sdk/xai 3.0.138
+// Source: Vercel's client @ai-sdk/xai 3.0.138, and for the 400 its pull request 17887
 type XAI struct{ c *Client }
 
 var (
@@ -40,7 +43,7 @@ var xaiWords = jobpoll.Words{
 
 // NewXAI makes the adapter. Only Credentials is required: the API key.
 func NewXAI(cfg Config) (*XAI, error) {
-	c, err := newAdapter(cfg.orElse(XAIURL, "Bearer", nil), "XAI_API_KEY")
+	c, err := newAdapter(cfg.orElse(XAIURL, "Bearer", explainXAI), "XAI_API_KEY")
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +113,35 @@ func (v *xaiVideo) video() (made, blocked bool) {
 
 // Check asks about one video.
 func (p *XAI) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
-	return p.c.lookAccepted(ctx, Request{URL: p.c.URL("v1", "videos", job.ID)}, &xaiVideo{})
+	r := Request{URL: p.c.URL("v1", "videos", job.ID)}
+	rep, err := p.c.lookAccepted(ctx, r, &xaiVideo{})
+	var moderated *xaiModerated
+	if errors.As(err, &moderated) {
+		return jobpoll.Report{State: jobpoll.StateFailed, Failure: &moderated.Failure}, nil
+	}
+	return rep, err
+}
+
+// xaiModerated is the cause of an error that says that a video was blocked.
+type xaiModerated struct {
+	jobpoll.Failure
+	err error
+}
+
+func (e *xaiModerated) Error() string { return e.err.Error() }
+func (e *xaiModerated) Unwrap() error { return e.err }
+
+// explainXAI tells a refusal by moderation from others.
+func explainXAI(ans Answer, e *jobpoll.CheckError) {
+	var v struct {
+		Code  Text        `json:"code"`
+		Error openAIError `json:"error"`
+	}
+	ans.decode(&v)
+	code := either(string(v.Code), string(v.Error.Code))
+	if e.Kind == jobpoll.ErrorInvalid && mentions([]string{"content moderation", "content-moderated"}, code, string(v.Error.Message)) {
+		e.Err = &xaiModerated{jobpoll.Failure{Kind: jobpoll.FailureFiltered, Code: code, Message: string(v.Error.Message)}, e.Err}
+	}
 }
 
 // Refresh asks Config.Credentials for the key anew.
