@@ -109,6 +109,8 @@ type miniMaxTask struct {
 	TaskID Text   `json:"task_id"`
 	Status string `json:"status"`
 	FileID Text   `json:"file_id"`
+
+	look bool // it is the answer to one
 }
 
 func (v *miniMaxTask) readable() bool { return v.Status != "" || v.Base.Code != "" }
@@ -117,20 +119,29 @@ func (v *miniMaxTask) id() string     { return string(v.TaskID) }
 // refusal is the error of the envelope, but for a task that has failed: then the
 // code is why.
 func (v *miniMaxTask) refusal(ans *Answer) error {
-	if miniMaxWords.State(v.Status).Terminal() {
+	if miniMaxWords.State(v.Status).Terminal() || v.blocked() {
 		return nil
 	}
 	return v.miniMaxBase.refusal(ans)
 }
 
+// blocked reports whether a look without a word was answered with a code of the
+// filter: that can only be about the task, as a look has nothing else to judge.
+func (v *miniMaxTask) blocked() bool {
+	return v.look && v.Status == "" && miniMaxFailures[string(v.Base.Code)] == jobpoll.FailureFiltered
+}
+
 func (v *miniMaxTask) report(ans *Answer) (jobpoll.Report, error) {
-	if v.Status == "" {
+	if v.Status == "" && !v.blocked() {
 		return jobpoll.Report{}, noStatus(ans)
 	}
 	r := jobpoll.Report{State: miniMaxWords.State(v.Status), RawStatus: v.Status, Hint: ans.Hint}
 	if r.State == jobpoll.StateSucceeded && v.file() != "" {
 		r.Ref = v.file() // the output is one more call away
 		return r, nil
+	}
+	if v.blocked() {
+		r.State = jobpoll.StateFailed
 	}
 	f := jobpoll.Failure{Message: string(v.Base.Text)}
 	if v.refused() {
@@ -152,7 +163,7 @@ func (v *miniMaxTask) file() string {
 
 // Check asks about one task.
 func (p *MiniMax) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error) {
-	return p.c.look(ctx, Request{URL: "/v1/query/video_generation", Query: url.Values{"task_id": {job.ID}}}, &miniMaxTask{})
+	return p.c.look(ctx, Request{URL: "/v1/query/video_generation", Query: url.Values{"task_id": {job.ID}}}, &miniMaxTask{look: true})
 }
 
 // miniMaxFile is what MiniMax tells of a file.
