@@ -31,8 +31,9 @@ const arkTasks = "/api/v3/contents/generations/tasks"
 // A Job needs the id of the task and no Ref. The Output is the object "content",
 // where it has a video or a file; its URLs live for ArkRetention. A failure whose
 // code names sensitive content or a risk is FailureFiltered, input and output alike;
-// of the other codes those that begin with InternalService are FailureFault and those
-// that begin with InvalidParameter FailureRejected. A call that is refused as the
+// of the other codes those that begin with InternalService are FailureFault, those
+// that begin with InvalidParameter FailureRejected, and those of an account that is
+// used up FailureQuota. A call that is refused as the
 // account is overdue, or, under a 429, as it has used up what it may, is ErrorQuota.
 // QuotaExceeded has both meanings: of too many tasks that wait it is ErrorConcurrency.
 //
@@ -151,8 +152,10 @@ func arkFailure(code, text string) jobpoll.Failure {
 		f.Kind = jobpoll.FailureFiltered
 	case strings.HasPrefix(code, "invalidparameter"):
 		f.Kind = jobpoll.FailureRejected
-	case strings.HasPrefix(code, "internalservice"):
+	case strings.HasPrefix(code, "internalservice"), code == "serveroverloaded":
 		f.Kind = jobpoll.FailureFault
+	case code == "accountoverdueerror", code == "setlimitexceeded", strings.HasSuffix(code, "quotaexceeded"):
+		f.Kind = jobpoll.FailureQuota
 	}
 	return filtered(f)
 }

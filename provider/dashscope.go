@@ -158,6 +158,8 @@ func dashScopeFailure(code, text string) jobpoll.Failure {
 		f.Kind = jobpoll.FailureRejected
 	case "internalerror":
 		f.Kind = jobpoll.FailureFault
+	case "arrearage", "allocationquota":
+		f.Kind = jobpoll.FailureQuota
 	}
 	return filtered(f)
 }

@@ -22,7 +22,9 @@ import (
 //
 // An operation that is done with an error failed by its code, of google.rpc.Code:
 // 1 is a cancellation and 4 an expired job; 3 is FailureRejected, 7 FailurePolicy,
-// 8 FailureQuota, 13 and 14 FailureFault. Not verified at Google itself: the wait
+// 8 FailureQuota, 13 and 14 FailureFault. One whose text names Google's practices of
+// responsible AI, or its usage guidelines, is FailureFiltered, whatever the code.
+// Not verified at Google itself: the wait
 // of a RetryInfo in the body of a 429, which public clients read there.
 //
 // Source: https://google.aip.dev/151, and google/rpc/code.proto of
@@ -132,7 +134,11 @@ func (v *operation) report(ans *Answer) (jobpoll.Report, error) {
 		case "4":
 			r.State = jobpoll.StateExpired
 		}
-		settle(&r, nil, filtered(jobpoll.Failure{Kind: rpcCodes[code], Code: code, Message: string(v.Error.Message)}))
+		f := filtered(jobpoll.Failure{Kind: rpcCodes[code], Code: code, Message: string(v.Error.Message)})
+		if mentions([]string{"responsible ai", "usage guidelines"}, f.Message) {
+			f.Kind = jobpoll.FailureFiltered
+		}
+		settle(&r, nil, f)
 		return r, nil
 	}
 	r.State = jobpoll.StateSucceeded

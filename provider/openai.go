@@ -24,7 +24,8 @@ const OpenAIURL = "https://api.openai.com"
 // A Job needs the id of the video and no Ref. An answer has no URL of the
 // video: the Output is the address that its bytes are to be got from, with the
 // same credentials, as Client.Download does. What has passed its expires_at is an error of kind ErrorGone.
-// A wait in OpenAI-Poll-After-Ms is kept.
+// A wait in OpenAI-Poll-After-Ms is kept. Of the codes of failures those that tell of
+// moderation are FailureFiltered, and those of an account that is used up FailureQuota.
 //
 // Besides OpenAI's four words those are known that gateways were seen to add:
 // "pending", "initializing", "processing", "running", "success", "succeeded",
@@ -153,8 +154,17 @@ func (v *openAIVideo) report(ans *Answer) (jobpoll.Report, error) {
 		}
 		output = quoted(v.content)
 	}
-	settle(&r, output, filtered(jobpoll.Failure{Code: string(v.Error.Code), Message: string(v.Error.Message)}))
+	settle(&r, output, openAIFailure(string(v.Error.Code), string(v.Error.Message)))
 	return r, nil
+}
+
+// openAIFailure reads the code of a video that failed.
+func openAIFailure(code, text string) jobpoll.Failure {
+	f := jobpoll.Failure{Code: code, Message: text}
+	if slices.Contains(openAIUsedUp, strings.ToLower(code)) {
+		f.Kind = jobpoll.FailureQuota
+	}
+	return filtered(f)
 }
 
 // quoted is a text as JSON; nothing of an empty one.

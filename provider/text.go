@@ -164,4 +164,4 @@ func mentions(words []string, texts ...string) bool {
 
 // filterWords are how providers say that a filter took the output: none of them
 // stands for another kind of failure.
-var filterWords = []string{"nsfw", "content_policy", "content policy", "content_filter", "content filter", "moderation", "content_moderated", "flagged as sensitive", "safety filter"}
+var filterWords = []string{"nsfw", "content_policy", "content policy", "content_filter", "content filter", "moderation", "content_moderated", "flagged as sensitive", "flagged as potentially sensitive", "safety filter"}
