@@ -20,7 +20,7 @@ func init() {
 		reply:  func() reply { return &arkTask{} },
 		body:   `{"id":"cgt-01","model":"seedance-x","status":"succeeded","content":{"video_url":"https://tos.example.test/a.mp4"},"usage":{"completion_tokens":1000},"created_at":1767323045,"updated_at":1767323145}`,
 		notice: ArkNotice,
-		kinds:  []jobpoll.FailureKind{jobpoll.FailureUnknown, jobpoll.FailureFault, jobpoll.FailureRejected, jobpoll.FailureFiltered, jobpoll.FailureNoOutput},
+		kinds:  []jobpoll.FailureKind{jobpoll.FailureUnknown, jobpoll.FailureFault, jobpoll.FailureRejected, jobpoll.FailureFiltered, jobpoll.FailureQuota, jobpoll.FailureNoOutput},
 		stated: polltest.Adapter{
 			Pending: answers(200, `{"id":"{id}","status":"running"}`, jobpoll.Report{State: jobpoll.StateRunning, RawStatus: "running"}),
 			Succeeded: answers(200, `{"id":"{id}","status":"succeeded","content":{"video_url":"https://cdn.example/{id}.mp4"}}`,

@@ -22,7 +22,7 @@ func init() {
 		words: dashScopeWords,
 		reply: func() reply { return &dashScopeAnswer{} },
 		body:  `{"request_id":"rq-2","output":{"task_id":"ds-01","task_status":"SUCCEEDED","submit_time":"2026-01-02 11:04:05.100","scheduled_time":"2026-01-02 11:04:07.000","end_time":"2026-01-02 11:06:00.000","video_url":"https://oss.example.test/a.mp4?Expires=1"},"usage":{"video_count":1}}`,
-		kinds: []jobpoll.FailureKind{jobpoll.FailureUnknown, jobpoll.FailureFault, jobpoll.FailureRejected, jobpoll.FailureFiltered, jobpoll.FailureNoOutput},
+		kinds: []jobpoll.FailureKind{jobpoll.FailureUnknown, jobpoll.FailureFault, jobpoll.FailureRejected, jobpoll.FailureFiltered, jobpoll.FailureQuota, jobpoll.FailureNoOutput},
 		stated: polltest.Adapter{
 			Pending: answers(200, `{"output":{"task_id":"{id}","task_status":"PENDING"}}`, jobpoll.Report{State: jobpoll.StateQueued, RawStatus: "PENDING"}),
 			Succeeded: answers(200, `{"output":{"task_id":"{id}","task_status":"SUCCEEDED","video_url":"https://cdn.example/{id}.mp4"}}`,

@@ -36,7 +36,7 @@ func operations(model, response, output, filtered string) polltest.Adapter {
 
 func init() {
 	kinds := []jobpoll.FailureKind{
-		jobpoll.FailureUnknown, jobpoll.FailureFault, jobpoll.FailureRejected, jobpoll.FailureQuota, jobpoll.FailurePolicy, jobpoll.FailureNoOutput,
+		jobpoll.FailureUnknown, jobpoll.FailureFault, jobpoll.FailureRejected, jobpoll.FailureFiltered, jobpoll.FailureQuota, jobpoll.FailurePolicy, jobpoll.FailureNoOutput,
 	}
 	stated := operations("projects/p/locations/l", `{"uri":"u"}`, `{"uri":"u"}`, "")
 	taken := answers(200, `{}`, jobpoll.Report{})

@@ -19,7 +19,7 @@ func init() {
 		reply:  func() reply { return &openAIVideo{content: "https://api.example/v1/videos/video_01/content"} },
 		body:   `{"id":"video_01","object":"video","status":"completed","progress":100,"created_at":1767323045,"completed_at":1767323105,"expires_at":1767326705}`,
 		notice: OpenAINotice,
-		kinds:  []jobpoll.FailureKind{jobpoll.FailureUnknown, jobpoll.FailureFiltered},
+		kinds:  []jobpoll.FailureKind{jobpoll.FailureUnknown, jobpoll.FailureFiltered, jobpoll.FailureQuota},
 		stated: polltest.Adapter{
 			Pending: answers(200, `{"id":"{id}","object":"video","status":"in_progress","progress":37}`,
 				jobpoll.Report{State: jobpoll.StateRunning, RawStatus: "in_progress", Progress: 0.37}),
