@@ -55,7 +55,7 @@ func init() {
 		reply:  func() reply { return &operation{output: veoOutput} },
 		body:   `{"name":"models/veo-x/operations/op-01","done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"https://files.example.test/v1beta/files/f1:download"}}]}}}`,
 		notice: GeminiNotice,
-		kinds:  append(kinds, jobpoll.FailureFiltered),
+		kinds:  kinds,
 		stated: operations("models/veo-x", `{"generateVideoResponse":{"generatedSamples":`+samples+`}}`, samples, filtered),
 	}
 	videos := `[{"gcsUri":"gs://b/a.mp4","mimeType":"video/mp4"}]`
