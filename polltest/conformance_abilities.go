@@ -46,8 +46,21 @@ func checkCancel(s *stage) {
 		s.untried("the adapter is no jobpoll.Canceler")
 		return
 	}
+	// An adapter may look first, to leave alone what has ended.
+	s.look(s.kit.Pending)
+	looks := map[string]bool{}
+	for _, q := range s.provider.requests() {
+		looks[q.method+" "+q.url] = true
+	}
 	cancel := func(a Answer) seen {
-		s.answers(a)
+		pending, taken := s.reply(s.kit.Pending), s.reply(a)
+		s.answersWith(func(w http.ResponseWriter, q *asked) {
+			if looks[q.method+" "+q.url] {
+				pending(w, q)
+				return
+			}
+			taken(w, q)
+		})
 		return s.call(context.Background(), func(ctx context.Context) (jobpoll.Report, error) {
 			return jobpoll.Report{}, canceler.Cancel(ctx, s.job(0))
 		})

@@ -85,6 +85,27 @@ func (c *Client) submit(ctx context.Context, o Order, r Request, v receipt, ref 
 	return job, rep, nil
 }
 
+// ErrEnded is matched by the error of a Cancel that came after the job's end.
+var ErrEnded = errors.New("the job had ended before it could be canceled")
+
+// ended is the error of a Cancel that came too late.
+func ended(job jobpoll.Job, ans *Answer) error {
+	return &jobpoll.CheckError{Kind: jobpoll.ErrorInvalid, Status: ans.Status, Err: fmt.Errorf("%s: %w", job.Key(), ErrEnded)}
+}
+
+// cancelPending makes the call r, which cancels a job and would remove one that has
+// ended, with a result that was paid for. So a look comes first, and such a job is
+// left alone. (It may still end in between, which nothing can prevent.)
+func (c *Client) cancelPending(ctx context.Context, a jobpoll.Checker, job jobpoll.Job, r Request, into any) (Answer, error) {
+	switch rep, err := a.Check(ctx, job); {
+	case err != nil:
+		return Answer{}, err
+	case rep.State.Terminal():
+		return Answer{}, ended(job, &Answer{Status: http.StatusOK})
+	}
+	return c.Do(ctx, r, into)
+}
+
 // refusedSurely reports whether an error of an envelope says that nothing was bought.
 func refusedSurely(err error) bool {
 	kind := kindOf(err)

@@ -176,11 +176,12 @@ func (p *Ark) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[string]jo
 	return p.c.checkListed(ctx, arkTasks, jobs, mostListed, &arkTask{}, newArkTask)
 }
 
-// Cancel asks Ark to cancel a task, which it does while that is queued. The same
-// call removes the record of a task that has ended, with its result: do not cancel
-// what may be done.
+// Cancel asks Ark to cancel a task, which it does while that is queued, in two
+// calls: as the one that cancels removes the record of a task that has ended, with
+// its result, a look comes first. The error matches ErrEnded where it shows the end,
+// and the task is left alone.
 func (p *Ark) Cancel(ctx context.Context, job jobpoll.Job) error {
-	_, err := p.c.Do(ctx, Request{Method: http.MethodDelete, URL: arkTasks + "/" + url.PathEscape(job.ID)}, nil)
+	_, err := p.c.cancelPending(ctx, p, job, Request{Method: http.MethodDelete, URL: arkTasks + "/" + url.PathEscape(job.ID)}, nil)
 	return err
 }
 

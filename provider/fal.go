@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -142,9 +141,6 @@ func falApp(model string) []string {
 	return parts[:n:n]
 }
 
-// ErrEnded is matched by the error of a Cancel that came after the job's end.
-var ErrEnded = errors.New("the job had ended before it could be canceled")
-
 // Cancel asks fal to cancel a request. An error matches ErrEnded where it has
 // completed before, and is of kind ErrorNoSuchJob where fal does not know it.
 func (f *Fal) Cancel(ctx context.Context, job jobpoll.Job) error {
@@ -159,7 +155,7 @@ func (f *Fal) Cancel(ctx context.Context, job jobpoll.Job) error {
 	ans.decode(&v)
 	switch {
 	case strings.EqualFold(v.Status, "ALREADY_COMPLETED"):
-		return &jobpoll.CheckError{Kind: jobpoll.ErrorInvalid, Status: ans.Status, Err: fmt.Errorf("%s: %w", job.Key(), ErrEnded)}
+		return ended(job, &ans)
 	case strings.EqualFold(v.Status, "NOT_FOUND"):
 		return ans.Errorf(jobpoll.ErrorNoSuchJob, "%s: fal does not know it", job.Key())
 	}

@@ -180,6 +180,25 @@ func TestAJobIsCanceledWhereAProviderCan(t *testing.T) {
 	})
 }
 
+// A cancel that comes too late loses nothing that was paid for.
+func TestACancelOfWhatHasEndedLeavesItsResult(t *testing.T) {
+	eachWired(t, func(t *testing.T, name string, p wired) {
+		g := newWireRig(t, name, `queued; at 20s succeeded`)
+		canceler, ok := g.adapter.(jobpoll.Canceler)
+		if !ok {
+			return
+		}
+		g.clock.Advance(time.Minute)
+		if err := canceler.Cancel(context.Background(), g.job); err != nil {
+			var ce *jobpoll.CheckError
+			require.ErrorAs(t, err, &ce)
+		}
+		rep, err := g.adapter.Check(t.Context(), g.job)
+		require.NoError(t, err)
+		require.Equal(t, jobpoll.StateSucceeded, rep.State)
+	})
+}
+
 func TestAJobThatAProviderLetExpireHasEnded(t *testing.T) {
 	eachWired(t, func(t *testing.T, name string, p wired) {
 		g := newWireRig(t, name, `running; at 20s expired`)

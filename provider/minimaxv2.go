@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -181,19 +180,20 @@ func (p *MiniMaxV2) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map[str
 }
 
 // Cancel asks MiniMax to cancel a task, which it does while that is queued; one that
-// runs is refused with ErrorInvalid. The same call removes the record of a task that
-// has ended: that is an error which matches ErrEnded, and no look will find the
-// task. Do not cancel what may be done.
+// runs is refused with ErrorInvalid. It takes two calls: as the one that cancels
+// removes the record of a task that has ended, a look comes first. The error matches
+// ErrEnded where it shows the end, and the task is left alone; it matches it too if
+// the task ended in between, and then no look will find the task.
 func (p *MiniMaxV2) Cancel(ctx context.Context, job jobpoll.Job) error {
 	var v struct {
 		Action Text `json:"action"`
 	}
-	ans, err := p.c.Do(ctx, Request{Method: http.MethodDelete, URL: miniMaxV2Orders + "/" + url.PathEscape(job.ID)}, &v)
+	ans, err := p.c.cancelPending(ctx, p, job, Request{Method: http.MethodDelete, URL: miniMaxV2Orders + "/" + url.PathEscape(job.ID)}, &v)
 	if err != nil {
 		return err
 	}
 	if v.Action == "deleted" || v.Action == "delete" { // the word of an older copy
-		return &jobpoll.CheckError{Kind: jobpoll.ErrorInvalid, Status: ans.Status, Err: fmt.Errorf("%s: %w", job.Key(), ErrEnded)}
+		return ended(job, &ans)
 	}
 	return nil
 }

@@ -117,10 +117,11 @@ func runwayHeader(h http.Header) http.Header {
 	return withHeader(h, "X-Runway-Version", RunwayVersion)
 }
 
-// Cancel asks Runway to cancel a task. The same call deletes a task that has
-// ended, with its result: do not cancel what may be done.
+// Cancel asks Runway to cancel a task, in two calls: as the one that cancels deletes
+// a task that has ended, with its result, a look comes first. The error matches
+// ErrEnded where it shows the end, and the task is left alone.
 func (p *Runway) Cancel(ctx context.Context, job jobpoll.Job) error {
-	_, err := p.c.Do(ctx, Request{Method: http.MethodDelete, URL: p.c.URL("v1", "tasks", job.ID), Header: runwayHeader(nil)}, nil)
+	_, err := p.c.cancelPending(ctx, p, job, Request{Method: http.MethodDelete, URL: p.c.URL("v1", "tasks", job.ID), Header: runwayHeader(nil)}, nil)
 	return err
 }
 
