@@ -342,6 +342,12 @@ func TestEachFaultIsFoundAndNoOther(t *testing.T) {
 		{"the key is in the URL", func(a *confAdapter) {
 			a.authorize = func(r *http.Request) { r.URL.RawQuery = url.Values{"key": {credential}}.Encode() }
 		}, []string{"secret-kept"}},
+		{"the key is in a Ref", confLooking(func(r jobpoll.Report, err error) (jobpoll.Report, error) {
+			if err == nil && r.State == jobpoll.StateFailed { // which nobody asks about again
+				r.Ref = credential
+			}
+			return r, err
+		}), []string{"secret-kept"}},
 		{"a cancel that failed is taken for one that was taken", func(a *confAdapter) {
 			a.canceled = func(*http.Response) error { return nil }
 		}, []string{"cancel"}},

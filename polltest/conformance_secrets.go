@@ -63,9 +63,10 @@ func holdsSecret(text string) bool {
 func (s *stage) searchForLeaks(got seen) {
 	r := got.report
 	output := string(r.Output)
-	r.Output = nil // %v would print its bytes as numbers
+	r.Output = nil             // %v would print its bytes as numbers
+	type fields jobpoll.Report // all of them, where String chooses
 	places := []struct{ where, text string }{
-		{"a report", fmt.Sprintf("%+v %+v %s", r, r.Failure, output)},
+		{"a report", fmt.Sprintf("%+v %+v %s", fields(r), r.Failure, output)},
 		{"a panic", got.panicked},
 	}
 	if got.err != nil {
