@@ -65,6 +65,34 @@ func TestEnumsAreStoredByName(t *testing.T) {
 	checkEnum(t, FindingUnknown, "unknown", "present", "absent", "impossible")
 }
 
+func TestAChangeIsStoredByTheNamesOfItsParts(t *testing.T) {
+	const all = ChangeState | ChangeWord | ChangeProgress | ChangeQueue | ChangeAdvance | ChangeEnded
+	seen := map[string]bool{}
+	for c := Change(0); c <= all; c++ {
+		b, err := json.Marshal(c)
+		require.NoError(t, err)
+		require.False(t, seen[string(b)], "%s twice", b)
+		seen[string(b)] = true
+		back := ChangeWord
+		require.NoError(t, json.Unmarshal(b, &back))
+		require.Equal(t, c, back)
+	}
+	for text, want := range map[string]Change{
+		`"none"`: 0, `""`: 0, `"state+word"`: ChangeState | ChangeWord, `"word+state"`: ChangeState | ChangeWord, `"queue+of tomorrow"`: ChangeQueue, `"+"`: 0,
+	} {
+		c := ChangeEnded
+		require.NoError(t, json.Unmarshal([]byte(text), &c))
+		require.Equal(t, want, c, text)
+	}
+	require.Equal(t, "none", Change(1<<15).String())
+	b, err := json.Marshal(Update{Change: ChangeState | ChangeAdvance})
+	require.NoError(t, err)
+	require.Contains(t, string(b), `"change":"state+advance"`)
+	b, err = json.Marshal(Update{})
+	require.NoError(t, err)
+	require.NotContains(t, string(b), `"change"`)
+}
+
 func TestTablesOfNamesAreComplete(t *testing.T) {
 	require.Len(t, stateNames, int(StateExpired)+1)
 	require.Len(t, failureNames, int(FailureNoOutput)+1)

@@ -99,18 +99,37 @@ const (
 // Notable reports whether the change is worth an OnUpdate.
 func (c Change) Notable() bool { return c&(ChangeState|ChangeWord|ChangeProgress|ChangeQueue) != 0 }
 
-// String lists the changes.
+var changeNames = []string{"state", "word", "progress", "queue", "advance", "ended"}
+
+// String lists the changes: "state+word"; "none" for zero.
 func (c Change) String() string {
-	if c == 0 {
-		return "none"
-	}
 	var s []string
-	for i, n := range []string{"state", "word", "progress", "queue", "advance", "ended"} {
+	for i, n := range changeNames {
 		if c&(1<<i) != 0 {
 			s = append(s, n)
 		}
 	}
+	if s == nil {
+		return "none"
+	}
 	return strings.Join(s, "+")
+}
+
+// MarshalText writes the names.
+func (c Change) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads names as String lists them, in any order; one that is not
+// known is left out.
+func (c *Change) UnmarshalText(b []byte) error {
+	*c = 0
+	for name := range strings.SplitSeq(string(b), "+") {
+		for i, n := range changeNames {
+			if n == name {
+				*c |= 1 << i
+			}
+		}
+	}
+	return nil
 }
 
 // Observe takes one answer into the memory: a Report, or the error of a failed
