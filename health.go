@@ -29,6 +29,9 @@ type StoreHealth struct {
 	Since time.Time `json:"since,omitzero"`
 	// Err is the first error of a Store that fails; nil for one that does not.
 	Err error `json:"-"`
+	// Message is the text of Err, as Excerpt gives it: why the Store fails. Empty for
+	// one that does not.
+	Message string `json:"message,omitempty"`
 	// Behind is about how many records are not written yet, and Age how old the
 	// oldest of them is: some seconds while the Store works.
 	Behind int           `json:"behind"`
@@ -52,11 +55,13 @@ type storeState struct {
 	failing storeOp
 	since   Stamp
 	err     error
+	message string // of err
 }
 
 // set takes in that calls failed (err) or worked, and reports whether the Store
 // as a whole is another now.
 func (s *storeState) set(ops storeOp, err error, now Stamp) bool {
+	message := errorText(err) // the user's code: before the lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.failing
@@ -68,7 +73,7 @@ func (s *storeState) set(ops storeOp, err error, now Stamp) bool {
 	if (was == 0) == (s.failing == 0) {
 		return false
 	}
-	s.since, s.err = now, err
+	s.since, s.err, s.message = now, err, message
 	return true
 }
 
@@ -93,7 +98,7 @@ func (p *Poller) storeHealth() StoreHealth {
 	s := &p.storeState
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return StoreHealth{Failing: s.failing != 0, Since: toWall(s.since, p.line.shift()), Err: s.err}
+	return StoreHealth{Failing: s.failing != 0, Since: toWall(s.since, p.line.shift()), Err: s.err, Message: s.message}
 }
 
 // storeWorked notes calls of the Store that went well.
