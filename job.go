@@ -9,7 +9,8 @@ type Key struct {
 	ID    string `json:"id"`
 }
 
-// String returns "route/id".
+// String returns "route/id". Where a route may hold a slash it does not tell keys
+// apart; MarshalText does, which ParseKey reads.
 func (k Key) String() string { return k.Route + "/" + k.ID }
 
 // Job is a remote job to watch. It is plain data, comparable, and survives
