@@ -3,6 +3,7 @@ package jobpoll
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -138,19 +139,38 @@ func ability[T any](c Checker) (T, bool) {
 // DecodeOutput reads the Output of an Outcome into a T. The error names route
 // and id; it is that of Outcome.Err if the job did not succeed.
 func DecodeOutput[T any](o Outcome) (T, error) {
-	var v T
 	if err := o.Err(); err != nil {
-		return v, err
+		var none T
+		return none, err
 	}
-	if len(o.Report.Output) == 0 {
-		why := "the report carries no output"
-		if o.Report.OutputDropped {
-			why = fmt.Sprintf("the output was larger than %d bytes and was dropped: fetch it from the provider", MaxOutput)
+	v, err := decodeOutput[T](&o.Report)
+	if err != nil {
+		err = fmt.Errorf("jobpoll: %s: %w", o.Job.Key(), err)
+	}
+	return v, err
+}
+
+// DecodeReport reads the Output of a Report into a T, whatever its State: that of an
+// Update, a Notice, or a look of one's own. A Report knows no job, so the error says
+// what the Report tells instead; one that is pending or has failed has no Output.
+func DecodeReport[T any](r Report) (T, error) {
+	v, err := decodeOutput[T](&r)
+	if err != nil {
+		err = fmt.Errorf("jobpoll: a report (%s): %w", r, err)
+	}
+	return v, err
+}
+
+func decodeOutput[T any](r *Report) (v T, err error) {
+	switch {
+	case len(r.Output) > 0:
+		if err := json.Unmarshal(r.Output, &v); err != nil {
+			return v, fmt.Errorf("decoding the output: %w", err)
 		}
-		return v, fmt.Errorf("jobpoll: %s: %s", o.Job.Key(), why)
-	}
-	if err := json.Unmarshal(o.Report.Output, &v); err != nil {
-		return v, fmt.Errorf("jobpoll: %s: decoding the output: %w", o.Job.Key(), err)
+	case r.OutputDropped:
+		return v, fmt.Errorf("the output was larger than %d bytes and was dropped: fetch it from the provider", MaxOutput)
+	default:
+		return v, errors.New("the report carries no output")
 	}
 	return v, nil
 }

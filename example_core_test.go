@@ -93,6 +93,18 @@ func ExampleDecodeOutput() {
 	// Output: https://example.com/v.mp4 <nil>
 }
 
+func ExampleDecodeReport() {
+	// As it comes in an Update, or from a look of one's own.
+	report := jobpoll.Report{State: jobpoll.StateSucceeded, Output: json.RawMessage(`["https://example.com/v.mp4"]`)}
+	urls, err := jobpoll.DecodeReport[[]string](report)
+	fmt.Println(urls, err)
+	_, err = jobpoll.DecodeReport[[]string](jobpoll.Report{State: jobpoll.StateRunning, Progress: 0.4})
+	fmt.Println(err)
+	// Output:
+	// [https://example.com/v.mp4] <nil>
+	// jobpoll: a report (running, 40 %): the report carries no output
+}
+
 func ExampleStopError() {
 	err := jobpoll.Outcome{
 		Job:    jobpoll.Job{Route: "demo", ID: "job-1"},

@@ -157,6 +157,23 @@ func TestDecodeOutput(t *testing.T) {
 	require.ErrorIs(t, err, ReasonDeadline)
 }
 
+func TestDecodeReport(t *testing.T) {
+	v, err := DecodeReport[string](Report{State: StateSucceeded, Output: json.RawMessage(`"https://v"`)})
+	require.NoError(t, err)
+	require.Equal(t, "https://v", v)
+
+	_, err = DecodeReport[string](Report{State: StateRunning, RawStatus: "processing", Progress: 0.4})
+	require.EqualError(t, err, `jobpoll: a report (running "processing", 40 %): the report carries no output`)
+	_, err = DecodeReport[string](Report{State: StateFailed, Failure: &Failure{Kind: FailureFiltered, Message: "a\nface"}})
+	require.EqualError(t, err, "jobpoll: a report (failed: filtered: a face): the report carries no output")
+	_, err = DecodeReport[string](Report{State: StateSucceeded, OutputDropped: true})
+	require.ErrorContains(t, err, "larger than 4194304 bytes")
+	_, err = DecodeReport[string](Report{State: StateSucceeded, Output: json.RawMessage(`7`)})
+	var te *json.UnmarshalTypeError
+	require.ErrorAs(t, err, &te)
+	require.EqualError(t, err, "jobpoll: a report (succeeded, output of 1 byte): decoding the output: "+te.Error())
+}
+
 // plain can only check; able can cancel too; wrap hides what it wraps.
 type plain struct{}
 
