@@ -34,6 +34,8 @@
 //	…
 //	job.Route = "replicate"
 //	out, err := p.Wait(ctx, job)
+//	…
+//	urls := provider.URLs(out.Report.Output)
 //
 // # Webhooks
 //
