@@ -16,7 +16,7 @@ import (
 
 // Jobs are submitted over HTTP and watched. The gateway loses the answer to one:
 // that is no failure, and the job is not bought again.
-func ExampleSend() {
+func ExampleSubmission() {
 	clock := polltest.NewClock(time.Time{})
 	server := loopback.Start(loopback.Config{
 		Wire: loopback.Atlas(), Credential: "secret", Clock: clock,
@@ -44,10 +44,7 @@ func ExampleSend() {
 
 	order := provider.Order{Model: "maker/video", Input: map[string]string{"prompt": "a cat on a train"}}
 	for _, key := range []string{"order 1", "order 2"} {
-		_, err := poller.Submit(context.Background(), jobpoll.Submission{
-			Job:  jobpoll.Job{Route: "atlas", ClientKey: key, Profile: order.Model},
-			Send: provider.Send(atlas, order),
-		})
+		_, err := poller.Submit(context.Background(), provider.Submission("atlas", key, atlas, order))
 		fmt.Println(key, "watched:", err == nil, "ambiguous:", errors.Is(err, jobpoll.ErrAmbiguous))
 	}
 	clock.Advance(time.Minute)

@@ -47,10 +47,8 @@ func TestATaskOfKlingsWhoseAnswerWasLostIsFoundByItsClientKey(t *testing.T) {
 				a := newAdapterFor(t, c.adapter, Config{BaseURL: server.URL(), Credentials: Secret(kitKey), Clock: clock})
 				var seen polltest.Recorder
 				h := polltest.Start(t, jobpoll.Config{Clock: clock, Callbacks: seen.Callbacks(), Routes: []jobpoll.Route{{Name: "kling", Checker: a}}})
-				s := jobpoll.Submission{
-					Job:  jobpoll.Job{Route: "kling", ClientKey: "order-4711", Profile: c.order.Model, Ref: c.ref},
-					Send: Send(a, c.order),
-				}
+				s := Submission("kling", "order-4711", a, c.order)
+				s.Job.Ref = c.ref
 				first := h.BeginSubmit(t.Context(), s)
 				h.Clock.Advance(5 * time.Minute)
 				job, err := first.Result()
@@ -126,7 +124,7 @@ func TestTheClientKeyOfAnOrderIsTheOneThatIsSent(t *testing.T) {
 	p, err := jobpoll.New(jobpoll.Config{Routes: []jobpoll.Route{{Name: "kling", Checker: kling}}})
 	require.NoError(t, err)
 	order := Order{Model: "kling-v2", ClientKey: "own"}
-	_, err = p.Submit(t.Context(), jobpoll.Submission{Job: jobpoll.Job{Route: "kling", ClientKey: "key"}, Send: Send(kling, order)})
+	_, err = p.Submit(t.Context(), Submission("kling", "key", kling, order))
 	require.NoError(t, err)
 	require.Equal(t, jobpoll.FindingPresent, find("own").State)
 	require.Equal(t, jobpoll.FindingUnknown, find("key").State)

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -41,11 +42,49 @@ func TestSubmitKnowsWhatAnAdaptersErrorsMean(t *testing.T) {
 				server.Close()
 				continue
 			}
-			_, err = p.Submit(t.Context(), jobpoll.Submission{Job: jobpoll.Job{Route: "r", ClientKey: "c"}, Send: Send(a, Order{Model: "a/b"})})
+			_, err = p.Submit(t.Context(), Submission("r", "c", a, Order{Model: "a/b"}))
 			var e *jobpoll.SubmitError
 			require.ErrorAs(t, err, &e, "%s %d", name, c.status)
 			require.Equal(t, c.want, e.Meaning, "%s %d: %v", name, c.status, err)
 			server.Close()
 		}
 	}
+}
+
+// submitterFunc is a Submitter.
+type submitterFunc func(Order) (jobpoll.Job, jobpoll.Report, error)
+
+func (f submitterFunc) Submit(_ context.Context, o Order) (jobpoll.Job, jobpoll.Report, error) {
+	return f(o)
+}
+
+func TestASubmissionHasOfItsOrderWhatAPollerHasToKnow(t *testing.T) {
+	var sent []Order
+	s := submitterFunc(func(o Order) (jobpoll.Job, jobpoll.Report, error) {
+		sent = append(sent, o)
+		return jobpoll.Job{ID: "1", Ref: "f", Profile: o.Model}, jobpoll.Report{State: jobpoll.StateQueued}, nil
+	})
+	order := Order{Model: "a/b", Input: map[string]int{"n": 1}}
+	sub := Submission("r", "order-4711", s, order)
+	require.Equal(t, jobpoll.Job{Route: "r", ClientKey: "order-4711", Profile: "a/b"}, sub.Job)
+
+	p, err := jobpoll.New(jobpoll.Config{Routes: []jobpoll.Route{{Name: "r", Checker: jobpoll.CheckerFunc(func(context.Context, jobpoll.Job) (jobpoll.Report, error) {
+		return jobpoll.Report{}, nil
+	})}}})
+	require.NoError(t, err)
+	job, err := p.Submit(t.Context(), sub)
+	require.NoError(t, err)
+	require.Equal(t, "1", job.ID)
+	require.Equal(t, "f", job.Ref)
+	require.Equal(t, "a/b", job.Profile)
+	order.ClientKey = "order-4711"
+	require.Equal(t, []Order{order}, sent)
+
+	for _, bad := range []jobpoll.Submission{Submission("", "c", s, order), Submission("r", "", s, order)} {
+		_, err := p.Submit(t.Context(), bad)
+		var e *jobpoll.SubmitError
+		require.ErrorAs(t, err, &e)
+		require.True(t, e.Safe())
+	}
+	require.Len(t, sent, 1)
 }

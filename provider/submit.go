@@ -77,10 +77,21 @@ type Submitter interface {
 	Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report, error)
 }
 
-// Send makes the Send of a jobpoll.Submission of an order: one POST. Put the same
-// Profile into the Submission's Job as the order's Model has. Where
-// Order.ClientKey is empty it is that of the Submission's Job, by which the Lookup
-// of a provider that takes it finds a job of which the answer was lost.
+// Submission makes the jobpoll.Submission of an order: a job that is watched on the
+// Route of that name and known by the ClientKey, with the order's Model as its
+// Profile, and Send as what sends it. What else is known of the Job (Expected, a
+// Deadline, a Profile with the settings, see Profile) may be set in what it returns.
+// It reports nothing: an empty route or clientKey, and an order that cannot be sent,
+// are errors of Poller.Submit. Until that has sent it, do not change what o holds.
+func Submission(route, clientKey string, s Submitter, o Order) jobpoll.Submission {
+	return jobpoll.Submission{Job: jobpoll.Job{Route: route, ClientKey: clientKey, Profile: o.Model}, Send: Send(s, o)}
+}
+
+// Send makes the Send of a jobpoll.Submission of an order: one POST. Submission makes
+// the whole of it; with a Send alone, put the same Profile into the Submission's Job
+// as the order's Model has. Where Order.ClientKey is empty it is that of the
+// Submission's Job, by which the Lookup of a provider that takes it finds a job of
+// which the answer was lost.
 func Send(s Submitter, o Order) func(context.Context) (jobpoll.Sent, error) {
 	return func(ctx context.Context) (jobpoll.Sent, error) {
 		o := o
