@@ -63,6 +63,7 @@
 // answer, a jobpoll.Words of its states, and a Report made of the two; the example of Client is one, with Submit, and passes
 // polltest.TestChecker (go doc does not show it: it is in
 // provider/example_test.go). Download gets a file that is given only with the credentials.
+// Each adapter shows the Client that it calls by.
 //
 // Errors are *jobpoll.CheckError. What says nothing of the job (an HTML page, an
 // empty or cut body, an error inside a 200) is transient and carries the begin

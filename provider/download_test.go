@@ -24,7 +24,7 @@ import (
 func TestAVideoIsGotWithTheCredentials(t *testing.T) {
 	for name, header := range map[string]http.Header{"openai": nil, "stability": {"accept": {"video/*"}}} {
 		g := newWireRig(t, name, `running; at 20s succeeded`)
-		c := g.adapter.(interface{ Client() *Client }).Client()
+		c := g.adapter.Client()
 		get := func(url string) (string, error) {
 			var b bytes.Buffer
 			n, err := c.Download(t.Context(), Request{URL: url, Header: header}, &b)

@@ -222,6 +222,7 @@ type adapter interface {
 	jobpoll.Checker
 	jobpoll.Refresher
 	Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.Report, error)
+	Client() *Client
 }
 
 // newAdapterFor makes the adapter of that name.

@@ -195,9 +195,6 @@ func (p *OpenAI) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, er
 	return p.c.look(ctx, Request{URL: at}, &openAIVideo{content: at + "/content"})
 }
 
-// Client is what the adapter calls by: its Download gets the video.
-func (p *OpenAI) Client() *Client { return p.c }
-
 // Refresh asks Config.Credentials for the key anew.
 func (p *OpenAI) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
 

@@ -110,9 +110,6 @@ func (p *Stability) Submit(ctx context.Context, o Order) (jobpoll.Job, jobpoll.R
 	return p.c.submit(ctx, o, r, &stabilityResult{}, nil)
 }
 
-// Client is what the adapter calls by: its Download gets the video.
-func (p *Stability) Client() *Client { return p.c }
-
 // Refresh asks Config.Credentials for the key anew.
 func (p *Stability) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
 

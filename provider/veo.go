@@ -180,9 +180,6 @@ func (p *Veo) Check(ctx context.Context, job jobpoll.Job) (jobpoll.Report, error
 	return p.c.look(ctx, r, &operation{output: veoOutput})
 }
 
-// Client is what the adapter calls by: its Download gets the video.
-func (p *Veo) Client() *Client { return p.c }
-
 // Refresh asks Config.Credentials for the key, or Config.Tokens for a token, anew.
 func (p *Veo) Refresh(ctx context.Context) error { return p.c.Refresh(ctx) }
 
