@@ -123,20 +123,20 @@ func (j Job) LogValue() slog.Value {
 
 // LogValue is the Report for package slog, with the length of its Output in place
 // of it.
-func (r Report) LogValue() slog.Value {
+func (rep Report) LogValue() slog.Value {
 	var g logGroup
-	logName(&g, "state", r.State)
-	g.text("raw_status", r.RawStatus)
-	g.part("progress", r.Progress)
-	g.count("queue_position", r.QueuePosition)
-	g.took("remaining", r.Remaining)
-	g.took("retry_after", r.Hint.RetryAfter)
-	logName(&g, "scope", r.Hint.Scope)
-	g.yes("malformed_hint", r.Hint.Malformed)
-	g.at("started_at", r.StartedAt)
-	g.at("completed_at", r.CompletedAt)
-	g.at("result_expires_at", r.ResultExpiresAt)
-	g.end(&r)
+	logName(&g, "state", rep.State)
+	g.text("raw_status", rep.RawStatus)
+	g.part("progress", rep.Progress)
+	g.count("queue_position", rep.QueuePosition)
+	g.took("remaining", rep.Remaining)
+	g.took("retry_after", rep.Hint.RetryAfter)
+	logName(&g, "scope", rep.Hint.Scope)
+	g.yes("malformed_hint", rep.Hint.Malformed)
+	g.at("started_at", rep.StartedAt)
+	g.at("completed_at", rep.CompletedAt)
+	g.at("result_expires_at", rep.ResultExpiresAt)
+	g.end(&rep)
 	return g.value()
 }
 
@@ -211,16 +211,16 @@ func (i JobInfo) LogValue() slog.Value {
 }
 
 // LogValue is the SubmissionInfo for package slog.
-func (s SubmissionInfo) LogValue() slog.Value {
+func (v SubmissionInfo) LogValue() slog.Value {
 	var g logGroup
-	logName(&g, "state", s.State)
-	g.at("since", s.Since)
-	g.count("position", s.Position)
-	g.name("reason", s.Reason)
-	g.at("sent_at", s.SentAt)
-	g.count("lookups", s.Lookups)
-	g.at("next_lookup_at", s.NextLookupAt)
-	g.text("message", s.Message)
+	logName(&g, "state", v.State)
+	g.at("since", v.Since)
+	g.count("position", v.Position)
+	g.name("reason", v.Reason)
+	g.at("sent_at", v.SentAt)
+	g.count("lookups", v.Lookups)
+	g.at("next_lookup_at", v.NextLookupAt)
+	g.text("message", v.Message)
 	return g.value()
 }
 

@@ -110,6 +110,33 @@ func TestALogShowsOfAJobWhatAReaderLooksForAndNoMore(t *testing.T) {
 	}
 }
 
+// A field that is new is logged, or named here with the reason why it is not.
+func TestALogShowsEachFieldThatIsSet(t *testing.T) {
+	left := map[string]string{
+		"Job.Ref":             "it may be an address with a key",
+		"Report.Ref":          "the same",
+		"Outcome.FirstPollAt": "only the end is of use in a line about it",
+		"Outcome.LastPollAt":  "the same",
+		"StoreHealth.Message": "it is the text of Err",
+	}
+	for _, typ := range logged() {
+		none, _ := inLogs(reflect.Zero(typ).Interface())
+		_, none, _ = strings.Cut(none, " msg=")
+		for i := range typ.NumField() {
+			v := reflect.New(typ).Elem()
+			filled(v.Field(i), typ.Field(i).Name)
+			text, _ := inLogs(v.Interface())
+			_, text, _ = strings.Cut(text, " msg=")
+			name := typ.Name() + "." + typ.Field(i).Name
+			if why := left[name]; why != "" {
+				require.Equal(t, none, text, "%s is shown: take it off the list (%s)", name, why)
+			} else {
+				require.NotEqual(t, none, text, "%s is not shown", name)
+			}
+		}
+	}
+}
+
 // What is said also where it is false or zero, as that is the news.
 func TestALogShowsNothingThatIsZero(t *testing.T) {
 	said := map[string]string{

@@ -20,17 +20,17 @@ func (j Job) String() string {
 
 // String says in one line what the provider told, with the length of the Output in
 // place of it: `running "processing", 40 %, queue position 3`.
-func (r Report) String() string {
+func (rep Report) String() string {
 	var s said
-	s.state(r.State, r.RawStatus)
-	s.progress(r.Progress, r.QueuePosition)
-	if r.Remaining > 0 {
-		s.add("%s left", brief(r.Remaining))
+	s.state(rep.State, rep.RawStatus)
+	s.progress(rep.Progress, rep.QueuePosition)
+	if rep.Remaining > 0 {
+		s.add("%s left", brief(rep.Remaining))
 	}
-	if r.Hint.RetryAfter > 0 {
-		s.add("asks to wait %s", brief(r.Hint.RetryAfter))
+	if rep.Hint.RetryAfter > 0 {
+		s.add("asks to wait %s", brief(rep.Hint.RetryAfter))
 	}
-	s.end(&r)
+	s.end(&rep)
 	return s.String()
 }
 
