@@ -129,12 +129,12 @@
 //
 // # Logs
 //
-// A Job, Report, Outcome, Update, JobInfo, Notice and every event of Hooks can be
-// given to package slog as they are (LogValue): a line then has what one looks for
-// (route, id, client_key, reason, polls, …) by the names that encoding/json has too,
-// nothing that is zero, of an Output the length, no Ref, and texts of others as
-// Excerpt gives them. %v of what is told of a job is one line for people (String).
-// What encoding/json writes is whole.
+// A Job, Report, Outcome, Update, JobInfo, SubmissionInfo, Notice and every event
+// of Hooks can be given to package slog as they are (LogValue): a line then has
+// what one looks for (route, id, client_key, reason, polls, …) by the names that
+// encoding/json has too, nothing that is zero, of an Output the length, no Ref,
+// and texts of others as Excerpt gives them. %v of what is told of a job is one
+// line for people (String). What encoding/json writes is whole.
 //
 // # Errors to match
 //

@@ -70,7 +70,7 @@ func run(ctx context.Context, args []string, logTo io.Writer) error {
 			Schedule: jobpoll.Schedule{Delays: []time.Duration{400 * time.Millisecond, 800 * time.Millisecond}, MinDelay: 100 * time.Millisecond},
 		}},
 		Callbacks: jobpoll.Callbacks{OnStop: func(ctx context.Context, o jobpoll.Outcome) error {
-			log.DebugContext(ctx, "job ended", "job", o.Job.ID, "reason", o.Reason, "polls", o.Polls)
+			log.DebugContext(ctx, "job ended", "outcome", o)
 			return nil // here a service stores o.Report.Output, or the reason and the id
 		}},
 		// A durable Store goes here. This one only lives as long as the process.
