@@ -21,7 +21,22 @@ func (p *Poller) Watch(ctx context.Context, job Job) error {
 	return err
 }
 
-// watch takes a job up and, if w is not nil, lets w wait for its end.
+// newWatch is a call of Watch on its way to a watched record.
+type newWatch struct {
+	job    Job
+	key    Key
+	waiter *endWaiter // nil: nobody waits for the end
+	stored *storedJob // what the store held of the job, nil if nothing
+	now    Stamp      // now and draw are as lock gave them last
+	draw   float64
+
+	rec   *record  // prepared
+	prior *record  // of the watch before, whose end is being told
+	again *rewatch // what follows on prior
+}
+
+// watch takes a job up and, if w is not nil, lets w wait for its end. Its steps
+// are called under the lock, and hold it when they return.
 func (p *Poller) watch(ctx context.Context, job Job, w *endWaiter) (*Outcome, error) {
 	if err := job.faults(); err != nil {
 		return nil, err
@@ -29,95 +44,139 @@ func (p *Poller) watch(ctx context.Context, job Job, w *endWaiter) (*Outcome, er
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("jobpoll: %s: not watched: %w", job.Key(), contextError(ctx))
 	}
-	key := job.Key()
-	stored, err := p.stored(ctx, key)
-	if err != nil {
+	v := newWatch{job: job, key: job.Key(), waiter: w}
+	var err error
+	if v.stored, err = p.stored(ctx, v.key); err != nil {
 		return nil, err
 	}
-	if o := stored.ended(); o != nil {
+	if o := v.stored.ended(); o != nil {
 		return o, &ResolvedError{Outcome: *o}
 	}
-	now, draw := p.lock()
-	o, known, err := p.lookUp(key, job, w)
-	for o == nil && !known && err == nil && p.store != nil {
-		over, busy := p.writes[key]
+	v.now, v.draw = p.lock()
+	o, known, err := p.claim(ctx, &v)
+	if o != nil || known || err != nil {
+		p.unlock()
+		return o, err
+	}
+	if p.store != nil {
+		defer p.endClaim(v.key)
+	}
+	if p.unrestored(&v) { // it goes on
+		p.adopt(v.stored, v.now, v.draw)
+		o, _, err = p.lookUp(v.key, v.job, w)
+		p.unlock()
+		p.waker.kick()
+		return o, err
+	}
+	p.prepareWatch(&v)
+	if err = p.storeWatch(ctx, &v); err != nil {
+		p.unlock()
+		return nil, fmt.Errorf("jobpoll: %s: not watched, it could not be stored: %w", v.key, err)
+	}
+	p.beginWatch(&v)
+	p.unlock()
+	return nil, nil
+}
+
+// claim keeps other writes of the job out until endClaim; or tells what is
+// known of it, and claims nothing. Called under the lock, which it releases while
+// another write is under way. Not writes.begin: after each wait the job may be
+// known, and it is later.
+func (p *Poller) claim(ctx context.Context, v *newWatch) (o *Outcome, known bool, err error) {
+	for {
+		o, known, err = p.lookUp(v.key, v.job, v.waiter)
+		if o != nil || known || err != nil || p.store == nil {
+			return o, known, err
+		}
+		over, busy := p.writes[v.key]
 		if !busy {
-			p.writes[key] = make(chan struct{})
-			defer func() {
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				p.writes.end(key)
-			}()
-			break
+			p.writes[v.key] = make(chan struct{})
+			return nil, false, nil
 		}
 		p.unlock()
 		select { // most likely another Watch is storing it
 		case <-over:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("jobpoll: %s: not watched: %w", key, contextError(ctx))
+			err = fmt.Errorf("jobpoll: %s: not watched: %w", v.key, contextError(ctx))
+			p.mu.Lock()
+			return nil, false, err
 		}
-		now, draw = p.lock()
-		o, known, err = p.lookUp(key, job, w)
+		v.now, v.draw = p.lock()
 	}
-	if o != nil || known || err != nil {
-		p.unlock()
-		return o, err
+}
+
+// endClaim lets the next write of the job in. Called without the lock.
+func (p *Poller) endClaim(key Key) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writes.end(key)
+}
+
+// unrestored reports whether the job was watched before by what the store holds,
+// and has not been restored yet. Called under the lock.
+func (p *Poller) unrestored(v *newWatch) bool {
+	if v.stored == nil || v.stored.Told || p.find(v.key) != nil {
+		return false
 	}
-	prior := p.find(key) // of which the end is being told
-	tomb, buried := p.ended.get(key)
-	if prior == nil && !buried && stored != nil && !stored.Told {
-		// It was watched before and has not been restored yet: it goes on.
-		p.adopt(stored, now, draw)
-		o, _, err = p.lookUp(key, job, w)
-		p.unlock()
-		p.waker.kick()
-		return o, err
-	}
-	// From here on it is a new watch, be it of a job that was watched before.
-	r := p.prepare(job, now)
+	_, buried := p.ended.get(v.key)
+	return !buried
+}
+
+// prepareWatch makes the record of a new watch, be it of a job that was watched
+// before. Called under the lock.
+func (p *Poller) prepareWatch(v *newWatch) {
+	v.prior = p.find(v.key)
+	v.rec = p.prepare(v.job, v.now)
+	tomb, buried := p.ended.get(v.key)
 	switch {
-	case prior != nil:
-		p.resume(r, prior.outcome, prior.rev)
+	case v.prior != nil:
+		p.resume(v.rec, v.prior.outcome, v.prior.rev)
+		v.again = &rewatch{rec: v.rec}
 	case buried:
-		p.resume(r, &tomb.outcome, tomb.rev)
-	case stored != nil:
-		p.resume(r, stored.Outcome, stored.rev)
+		p.resume(v.rec, &tomb.outcome, tomb.rev)
+	case v.stored != nil:
+		p.resume(v.rec, v.stored.Outcome, v.stored.rev)
 	}
-	if job.ClientKey != "" {
-		p.byClient[job.ClientKey] = key // nobody else takes it meanwhile
+	if v.job.ClientKey != "" {
+		p.byClient[v.job.ClientKey] = v.key // nobody else takes it meanwhile
 	}
-	again := &rewatch{rec: r}
-	if p.store != nil {
-		// Stored first, then watched: what is watched is never lost.
-		var rec Record
-		if prior != nil {
-			prior.again = again
-			rec = p.encode(prior)
-			prior.again = nil
-		} else {
-			rec = p.encode(r)
-		}
-		p.unlock()
-		err := p.put(ctx, "watch", rec)
-		now, draw = p.lock()
-		if err == nil {
-			err = p.tenancy.refusal()
-		}
-		if err != nil {
-			p.dropClient(job.ClientKey, key)
-			p.unlock()
-			return nil, fmt.Errorf("jobpoll: %s: not watched, it could not be stored: %w", key, err)
-		}
+}
+
+// storeWatch stores a prepared watch before it begins: what is watched is never
+// lost. Called under the lock, which it releases meanwhile.
+func (p *Poller) storeWatch(ctx context.Context, v *newWatch) error {
+	if p.store == nil {
+		return nil
 	}
-	if prior != nil {
-		prior.again = again
-		again.wait(w)
-		p.unlock()
-		return nil, nil
+	var rec Record
+	if v.prior != nil {
+		v.prior.again = v.again
+		rec = p.encode(v.prior)
+		v.prior.again = nil
+	} else {
+		rec = p.encode(v.rec)
 	}
-	p.begin(r, now, draw).wait(w)
 	p.unlock()
-	return nil, nil
+	err := p.put(ctx, "watch", rec)
+	v.now, v.draw = p.lock()
+	if err == nil {
+		err = p.tenancy.refusal()
+	}
+	if err != nil {
+		p.dropClient(v.job.ClientKey, v.key)
+	}
+	return err
+}
+
+// beginWatch begins a prepared watch, or leaves it to begin once the end of the
+// one before has been told. Called under the lock.
+func (p *Poller) beginWatch(v *newWatch) {
+	if v.prior != nil {
+		v.prior.again = v.again
+		v.again.wait(v.waiter)
+		return
+	}
+	p.begin(v.rec, v.now, v.draw).wait(v.waiter)
 }
 
 // begin starts the watch of a prepared record.
