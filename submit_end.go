@@ -175,52 +175,38 @@ func (p *Poller) tendStep(ctx, store context.Context, s *submission) bool {
 			p.holdSubmitSlot(s)
 		}
 	}
-	doubted := s.state == SubmissionInDoubt || s.state == SubmissionAmbiguous
-	switch {
-	case !p.submits.is(s) || s.route == nil:
-		p.unlock()
-		return false
-	case ctx.Err() != nil: // shut down: the rest with the next Run
-		p.planSubmission(s, now)
-		p.unlock()
-		return false
-	case doubted && p.clientKnown(s):
+	by := surroundings{listed: p.submits.is(s), closed: ctx.Err() != nil, known: s.doubted() && p.clientKnown(s), now: now}
+	switch d, at := s.nextDuty(by); d {
+	case dutyPause:
+		p.planSubmission(s, at)
+	case dutySettle:
 		p.settleKnown(s, now)
-		p.unlock()
-		return false
-	case doubted && s.found != nil && s.found.notBefore <= now:
+	case dutyFollowUp:
 		f := *s.found
 		s.found = nil
 		p.unlock()
 		p.followUp(ctx, store, s, f)
 		return true
-	case s.behind:
+	case dutyWrite:
 		p.unlock()
 		return p.writeSubmission(store, s, "submission") == nil
-	case s.result != nil && s.callers > 0:
+	case dutyReply:
 		s.reply(s.job, s.result)
 		p.unlock()
 		return true
-	case s.outcome != nil && !s.delivered && s.tellAt > now:
-		p.planSubmission(s, s.tellAt)
-	case s.outcome != nil && !s.delivered:
+	case dutyTell:
 		return p.tellSubmissionEnd(ctx, s)
-	case s.state == SubmissionInDoubt && s.lookAt > now:
-		p.planSubmission(s, s.lookAt)
-	case s.state == SubmissionInDoubt && s.route.reconciler == nil && s.found == nil:
+	case dutyGiveUp:
 		p.endAmbiguous(s, now)
 		p.unlock()
 		return true
-	case s.state == SubmissionInDoubt && s.route.reconciler == nil: // only the job that was named is asked about, later
-	case s.state == SubmissionInDoubt:
+	case dutyLookUp:
 		p.unlock()
 		return p.lookUpSubmission(ctx, store, s)
-	case s.state == SubmissionTaken || s.state == SubmissionNotSent:
+	case dutyForget:
 		p.forget(s)
-	case s.slotHeld && s.slotEnds <= now:
+	case dutyFreeSlot:
 		p.freeSubmitSlot(s)
-	case s.slotHeld:
-		p.planSubmission(s, s.slotEnds)
 	}
 	p.unlock()
 	return false
