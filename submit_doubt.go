@@ -35,25 +35,34 @@ const (
 	doubtGivenUp
 )
 
-// hear takes the answer of a look-up that began at begun, and says what follows;
-// wait is until the next one. open: Send has not returned, so that the request may
-// still be on its way.
-func (d *doubt) hear(state FindingState, failed bool, hint time.Duration, begun, now Stamp, rules *StopRules, open bool) (end doubtEnd, wait time.Duration) {
+// lookedUp is what a look-up has come to.
+type lookedUp struct {
+	state  FindingState
+	failed bool          // state says nothing
+	hint   time.Duration // the least wait until the next one
+	begun  Stamp
+	over   Stamp
+	open   bool // Send has not returned: the request may still be on its way
+}
+
+// hear takes the answer of a look-up, and says what follows; wait is until the
+// next one.
+func (d *doubt) hear(l lookedUp, rules *StopRules) (end doubtEnd, wait time.Duration) {
 	d.Lookups = addCount(d.Lookups)
 	settled := d.Since.Add(rules.MissingGrace)
-	graced := begun >= settled && !open
+	graced := l.begun >= settled && !l.open
 	switch {
-	case failed:
+	case l.failed:
 		d.Errors = addCount(d.Errors)
 		if int(d.Errors) >= rules.MaxErrors {
 			return doubtGivenUp, 0
 		}
-		return doubtOn, max(hint, grow(limitBase, d.Errors-1, limitCap))
-	case state == FindingPresent:
+		return doubtOn, max(l.hint, grow(limitBase, d.Errors-1, limitCap))
+	case l.state == FindingPresent:
 		return doubtFound, 0
-	case state == FindingImpossible:
+	case l.state == FindingImpossible:
 		return doubtGivenUp, 0
-	case state == FindingAbsent:
+	case l.state == FindingAbsent:
 		d.Errors, d.Absent = 0, addCount(d.Absent)
 		if graced && int(d.Absent) >= rules.MissingLooks {
 			if d.Seen {
@@ -72,10 +81,10 @@ func (d *doubt) hear(state FindingState, failed bool, hint time.Duration, begun,
 		return doubtGivenUp, 0
 	}
 	wait = grow(doubtBase, d.Lookups, doubtCap)
-	if left := settled.Sub(now); left > 0 && left < wait {
+	if left := settled.Sub(l.over); left > 0 && left < wait {
 		wait = left // the first that can settle it
 	}
-	return doubtOn, max(wait, hint)
+	return doubtOn, max(wait, l.hint)
 }
 
 // beginDoubt begins to look for a submission. cause is as readError gives it.
@@ -202,7 +211,8 @@ func (p *Poller) lookUpSubmission(ctx, store context.Context, s *submission) boo
 		state = FindingUnknown
 		s.doubt.Seen = s.doubt.Seen || f.ID == ""
 	}
-	end, wait := s.doubt.hear(state, err != nil, hint, f.begun, now, s.route.rules(s.job.Expected, s.job.Profile), !s.returned)
+	l := lookedUp{state: state, failed: err != nil, hint: hint, begun: f.begun, over: now, open: !s.returned}
+	end, wait := s.doubt.hear(l, s.route.rules(s.job.Expected, s.job.Profile))
 	switch end {
 	case doubtOn:
 		s.lookAt = now.Add(wait)

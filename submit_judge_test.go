@@ -127,7 +127,7 @@ func FuzzADoubtIsClearedRightly(f *testing.F) {
 			} else if !failed {
 				absents = 0
 			}
-			end, wait := d.hear(state, failed, time.Duration(b)*time.Second/8, now, now, &rules, open)
+			end, wait := d.hear(lookedUp{state: state, failed: failed, hint: time.Duration(b) * time.Second / 8, begun: now, over: now, open: open}, &rules)
 			switch end {
 			case doubtFound:
 				require.Equal(t, FindingPresent, state)
