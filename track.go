@@ -255,6 +255,12 @@ func (t *Track) observeReport(r *Report, now Stamp) Change {
 		return c | ChangeEnded
 	}
 	t.NoOutput = false
+	t.countUnknown(state, r, now)
+	return c | t.observePending(state, first, r, now)
+}
+
+// countUnknown keeps the row of words that nobody knows.
+func (t *Track) countUnknown(state State, r *Report, now Stamp) {
 	switch {
 	case state == StateUnknown && r.RawStatus != "":
 		if t.Unknown == 0 {
@@ -264,6 +270,11 @@ func (t *Track) observeReport(r *Report, now Stamp) Change {
 	case state != StateUnknown && t.Unknown > 0:
 		t.Unknown, t.UnknownAt = 0, 0
 	}
+}
+
+// observePending takes in how far a job has got that has not ended.
+func (t *Track) observePending(state State, first bool, r *Report, now Stamp) Change {
+	var c Change
 	advanced := false
 	if state != t.State || state > t.Furthest {
 		advanced = t.moveState(state, first, r, now)
