@@ -445,3 +445,22 @@ func TestWatchAnewGoesOnCountingRevisions(t *testing.T) {
 	assert.Nil(t, data["outcome"])
 	assert.True(t, after.ExpiresAt.IsZero())
 }
+
+// The end of the watch before is only in the store yet.
+func TestWatchAnewBeforeRunGoesOnCountingRevisions(t *testing.T) {
+	store := newShakyStore(nil)
+	a := onStore(t, store, nil, nil)
+	a.prov.Default("running")
+	a.watch("j")
+	a.to(12 * time.Second)
+	require.NoError(t, a.Abandon(t.Context(), key("j"), nil))
+	a.Clock.Settle()
+	a.Stop()
+	before, _ := storedRecord(t, store, key("j"))
+	p, err := jobpoll.New(jobpoll.Config{Clock: a.Clock, Store: store, Routes: []jobpoll.Route{a.route("r")}})
+	require.NoError(t, err)
+	require.NoError(t, p.Watch(t.Context(), jobpoll.Job{Route: "r", ID: "j"}))
+	after, data := storedRecord(t, store, key("j"))
+	assert.Greater(t, after.Rev, before.Rev)
+	assert.Nil(t, data["outcome"])
+}
