@@ -61,7 +61,7 @@ func TestJobsThatAreDueTogetherAreLookedAtInOneCall(t *testing.T) {
 	m := r.Metrics()
 	assert.EqualValues(t, 20, m.Total.Looks)
 	assert.EqualValues(t, 6, m.Total.Calls)
-	assert.EqualValues(t, 6, m.Budgets["account/r"].Status.Granted, "the budget counts calls")
+	assert.EqualValues(t, 6, m.Budgets["(default)/r"].Status.Granted, "the budget counts calls")
 	r.atZero()
 }
 
@@ -199,7 +199,7 @@ func TestABatchThatMeetsARateLimitCoolsOnce(t *testing.T) {
 	r.to(34 * time.Second)
 	require.Len(t, told, 1)
 	assert.Len(t, b.Calls(), 1)
-	assert.EqualValues(t, 1, r.Metrics().Budgets["account/r"].Status.RateLimited)
+	assert.EqualValues(t, 1, r.Metrics().Budgets["(default)/r"].Status.RateLimited)
 	r.to(3 * time.Minute)
 	for _, id := range ids("j", 8) {
 		r.ended(id, jobpoll.ReasonSucceeded)
@@ -321,7 +321,7 @@ func TestJobsThatEndWhileTheirBatchIsUnderWay(t *testing.T) {
 	m := r.Metrics()
 	assert.Equal(t, 4, m.Total.InFlight)
 	assert.Zero(t, m.Total.Hung)
-	assert.Equal(t, 1, m.Budgets["account/r"].Status.InFlight)
+	assert.Equal(t, 1, m.Budgets["(default)/r"].Status.InFlight)
 	r.to(30 * time.Second)
 	r.ended("j000", jobpoll.ReasonAbandoned)
 	r.ended("j001", jobpoll.ReasonFailed)
@@ -374,8 +374,8 @@ func TestABatchThatHangsTimesOutOnce(t *testing.T) {
 	assert.Zero(t, m.Total.InFlight)
 	assert.Equal(t, 1, m.Total.Hung, "it is one call")
 	assert.EqualValues(t, 6, m.Total.LookErrors[jobpoll.ErrorTransient])
-	assert.EqualValues(t, 1, m.Budgets["account/r"].Status.Granted)
-	assert.Zero(t, m.Budgets["account/r"].Status.InFlight)
+	assert.EqualValues(t, 1, m.Budgets["(default)/r"].Status.Granted)
+	assert.Zero(t, m.Budgets["(default)/r"].Status.InFlight)
 	r.to(29 * time.Second)
 	assert.Len(t, b.Calls(), 1, "no second call for a job whose call has not returned")
 	r.to(30 * time.Second)

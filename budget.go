@@ -33,8 +33,9 @@ type Budget struct {
 
 	// All below is guarded by tree.mu.
 	children []*Budget
-	given    Limits // as set
-	limits   Limits // made safe
+	ofRoutes map[string]*Budget // those of them that are for routes without a Budget
+	given    Limits             // as set
+	limits   Limits             // made safe
 	faulty   []string
 	kept     [laneCount]int // slots never lent
 	// unlimited: none of the limits is set, as in most nodes of a Poller's routes.
@@ -61,6 +62,10 @@ type laneState struct {
 
 // NewBudget returns the root of a new budget, an account. It starts with full
 // bursts. Faults in l are told by New of the Poller it is given to.
+//
+// The name must be unique within a Poller: metrics and stored cool-downs go by
+// it. New and AddRoute refuse two nodes that have one Name. One node may be that
+// of any number of routes and Pollers.
 func NewBudget(name string, l Limits) *Budget {
 	t := &budgetTree{}
 	t.root = newNode(t, nil, name, l)
@@ -70,6 +75,11 @@ func NewBudget(name string, l Limits) *Budget {
 // Child adds a node below b, a provider or a route. A zero in l means that the
 // parent binds. A child may be added at any time. A child of a nil *Budget is
 // a root.
+//
+// The name must be unique among the children of b, with those that the account
+// has for routes without a Budget, which are called as their route: metrics and
+// stored cool-downs go by it. New and AddRoute refuse a node whose Name another
+// has that they know.
 func (b *Budget) Child(name string, l Limits) *Budget {
 	if b == nil {
 		return NewBudget(name, l)

@@ -23,8 +23,9 @@ type Config struct {
 	// Routes are the kinds of job that can be watched. More with AddRoute.
 	Routes []Route
 	// Budget is the account that the calls of all routes without a Budget of
-	// their own are charged to. Nil: no limit. Each such route gets a child
-	// node, so that a rate limit met on one route cools that route alone.
+	// their own are charged to. Nil: no limit, in metrics an account called
+	// "(default)". Each such route gets a child node with its name, so that a rate
+	// limit met on one route cools that route alone.
 	Budget *Budget
 	// Stop are the rules for all routes; zero fields mean the defaults.
 	Stop StopRules
@@ -93,7 +94,8 @@ type Route struct {
 	// the entry "" is for profiles that have none.
 	Guidance map[string]Guidance
 	// Budget is the node that the route's calls are charged to. Nil: a child
-	// of Config.Budget. Routes that share a node share its cool-downs.
+	// of Config.Budget. Routes that share a node share its cool-downs; two nodes
+	// of one Name are refused.
 	Budget *Budget
 	// Stop replaces Config.Stop field by field.
 	Stop StopRules

@@ -26,7 +26,7 @@ func TestARestartKeepsTheCoolDownOfARoute(t *testing.T) {
 	require.Len(t, a.looks("cools"), 1)
 	a.to(110 * time.Second)
 	b := onStore(t, store, a, slow)
-	closed := b.Metrics().Budgets["account/r"].Status.ClosedUntil
+	closed := b.Metrics().Budgets["(default)/r"].Status.ClosedUntil
 	assert.WithinDuration(t, b.start.Add(130*time.Second), closed, time.Second)
 	b.to(129 * time.Second)
 	assert.Len(t, b.looks("other"), before, "no poll before it opens")
@@ -42,7 +42,7 @@ func TestTheBackoffOfARouteGoesOnAfterARestart(t *testing.T) {
 	a.prov.Add("j", "429")
 	a.watch("j")
 	a.to(20 * time.Second) // 5: 2 s, 7+: 4 s, …
-	first := a.Metrics().Budgets["account/r"].Status
+	first := a.Metrics().Budgets["(default)/r"].Status
 	require.GreaterOrEqual(t, int(first.RateLimited), 2)
 	b := onStore(t, store, a, nil)
 	b.to(10 * time.Minute)
@@ -64,7 +64,7 @@ func TestACoolDownWaitsForItsNode(t *testing.T) {
 	a.to(10 * time.Second)
 	b := onStore(t, store, a, func(_ *rig, c *jobpoll.Config) { c.Routes = nil })
 	require.NoError(t, b.AddRoute(b.route("r")))
-	assert.False(t, b.Metrics().Budgets["account/r"].Status.ClosedUntil.IsZero())
+	assert.False(t, b.Metrics().Budgets["(default)/r"].Status.ClosedUntil.IsZero())
 }
 
 func TestStoredBudgetsThatCannotBeAreHarmless(t *testing.T) {
@@ -74,7 +74,7 @@ func TestStoredBudgetsThatCannotBeAreHarmless(t *testing.T) {
 		`{"v":1,"status":{"until":"0001-01-01T00:00:00Z"},"more":{"x":1}}`,
 	} {
 		store := newShakyStore(nil)
-		require.NoError(t, store.Put(t.Context(), []jobpoll.Record{{Kind: jobpoll.RecordBudget, ID: "account/r", Rev: 1, Data: []byte(data)}}))
+		require.NoError(t, store.Put(t.Context(), []jobpoll.Record{{Kind: jobpoll.RecordBudget, ID: "(default)/r", Rev: 1, Data: []byte(data)}}))
 		r := rigOf(t, func(r *rig, cfg *jobpoll.Config) { cfg.Store, cfg.LeaseTTL = store, -1; r.prov.Add("x", "succeeded") })
 		r.watch("x")
 		r.to(40 * 24 * time.Hour)

@@ -30,6 +30,7 @@ type Poller struct {
 	tracker    busyClock // nil but under a test clock
 	stop       StopRules
 	budget     *Budget
+	nodes      nodeNames // guarded by mu
 	workers    int
 	grace      time.Duration
 	meters     *meter
@@ -110,7 +111,7 @@ func New(cfg Config) (*Poller, error) {
 	p := &Poller{
 		callbacks: cfg.Callbacks, hooks: cfg.Hooks, hooked: cfg.Hooks.any(), store: cfg.Store, log: cfg.Logger, rand: cfg.Rand,
 		stop: cfg.Stop, budget: cfg.Budget, workers: cfg.Workers, grace: cfg.ShutdownGrace,
-		line: newTimeline(cfg.Clock), meters: newMeter(), learned: NewLearner(0),
+		nodes: nodeNames{}, line: newTimeline(cfg.Clock), meters: newMeter(), learned: NewLearner(0),
 		families: map[string][]*route{}, estimates: map[handle]estimates{}, unsaved: map[profileName]struct{}{}, replans: map[profileName]struct{}{},
 		routes: map[string]*route{}, jobs: newJobTable(), byClient: map[string]Key{}, orphans: map[string][]storedJob{},
 		writes: writes[Key]{}, submits: submissions{keys: writes[string]{}}, coolLater: map[string]*storedBudget{}, cooled: map[*Budget][laneCount]cooldown{},
@@ -137,7 +138,7 @@ func New(cfg Config) (*Poller, error) {
 	}
 	p.waker.busy = p.busy
 	if p.budget == nil {
-		p.budget = NewBudget("account", Limits{})
+		p.budget = NewBudget(defaultAccount, Limits{})
 	}
 	if err := p.budget.bind(cfg.Clock); err != nil {
 		all = append(all, fmt.Errorf("jobpoll: Config.Budget: %w", err))
@@ -149,6 +150,7 @@ func New(cfg Config) (*Poller, error) {
 			}
 		}
 	}
+	all = append(all, p.claimBudgets(&cfg)...)
 	if len(all) > 0 {
 		return nil, errors.Join(all...)
 	}
@@ -171,6 +173,8 @@ func (p *Poller) AddRoute(r Route) error {
 	p.mu.Lock()
 	if p.routes[r.Name] != nil {
 		all = append(all, configError("Route.Name", "%q is already the name of another route", r.Name))
+	} else {
+		all = append(all, p.claimFaults(&r)...)
 	}
 	if len(all) > 0 {
 		p.unlock()

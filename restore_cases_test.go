@@ -27,7 +27,7 @@ func TestAWatchAndARestoreOfOneJobAreOneStream(t *testing.T) {
 	assert.Zero(t, restored)
 	m := r.Metrics()
 	assert.Equal(t, 1, m.Total.Unresolved)
-	assert.Equal(t, 1, m.Budgets["account"].Jobs)
+	assert.Equal(t, 1, m.Budgets["(default)"].Jobs)
 	r.to(time.Minute)
 	assert.Equal(t, []float64{5, 10, 15}, r.looks("a"))
 	r.ended("a", jobpoll.ReasonSucceeded)
