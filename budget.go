@@ -112,7 +112,7 @@ func (b *Budget) SetLimits(l Limits) {
 		return
 	}
 	t := b.tree
-	t.mu.Lock()
+	now := t.lock()
 	if !t.used { // nothing was taken yet: start full, and leave the clock alone
 		b.total = tokenBucket{}
 		for i := range b.lane {
@@ -122,7 +122,7 @@ func (b *Budget) SetLimits(l Limits) {
 		t.mu.Unlock()
 		return
 	}
-	now := t.advance(t.read())
+	now = t.advance(now)
 	b.apply(now, l)
 	t.unlock(t.pump(now))
 }
@@ -198,29 +198,24 @@ func (b *Budget) faults() []error {
 // surelyOpen reports whether no node of the tree has cooled down of late.
 func (b *Budget) surelyOpen() bool { return b == nil || !b.tree.cooled.Load() }
 
-// closedUntil is the end of the latest cool-down from b up to the root that
-// holds the lane, zero where it is open.
-func (b *Budget) closedUntil(lane Lane) time.Time {
-	var until time.Time
+// closedFor is how long the latest cool-down from b up to the root still holds
+// the lane, zero where it is open. r is a reading of the clock from just now.
+func (b *Budget) closedFor(lane Lane, r reading) time.Duration {
 	if b.surelyOpen() {
-		return until
+		return 0
 	}
 	t := b.tree
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for x := b; x != nil; x = x.parent {
-		if u := x.lane[lane].cool.until; u.After(until) {
-			until = u
-		}
-	}
-	now := t.peek()
+	now := t.take(r)
 	if !t.coolest.After(now) {
 		t.cooled.Store(false)
 	}
-	if !until.After(now) {
-		return time.Time{}
+	var left time.Duration
+	for x := b; x != nil; x = x.parent {
+		left = max(left, x.lane[lane].cool.until.Sub(now))
 	}
-	return until
+	return left
 }
 
 // limitsJobs reports whether the number of remote jobs is limited, here or above.
@@ -257,12 +252,12 @@ func (b *Budget) jobEnded() {
 		return
 	}
 	t := b.tree
-	t.mu.Lock()
+	now := t.lock()
 	if b.ownJobs == 0 {
 		t.mu.Unlock()
 		return
 	}
-	now := t.advance(t.read())
+	now = t.advance(now)
 	b.ownJobs--
 	for x := b; x != nil; x = x.parent {
 		x.jobs--

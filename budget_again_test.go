@@ -25,7 +25,7 @@ func TestAPlaceInTheBudgetIsHandedOnOnlyWhereTheNextCallMayGo(t *testing.T) {
 			b.SetLimits(Limits{Total: wide.Total, Status: LaneLimits{Limit: Limit{Concurrent: 1}}})
 		}, false},
 		"a cool-down": {wide, func(b *Budget) {
-			g, _ := b.tryNow(b.tree.read(), LaneStatus)
+			g, _ := b.tryNow(b.tree.source.Load().read(), LaneStatus)
 			g.done(&CheckError{Kind: ErrorRateLimited})
 		}, false},
 		"somebody waits": {wide, func(b *Budget) {
@@ -37,9 +37,9 @@ func TestAPlaceInTheBudgetIsHandedOnOnlyWhereTheNextCallMayGo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := NewBudget("account", tt.limits)
-			g, ok := b.tryNow(b.tree.read(), LaneStatus)
+			g, ok := b.tryNow(b.tree.source.Load().read(), LaneStatus)
 			require.True(t, ok)
-			other, ok := b.tryNow(b.tree.read(), LaneStatus)
+			other, ok := b.tryNow(b.tree.source.Load().read(), LaneStatus)
 			require.True(t, ok)
 			used := 2
 			if tt.between == nil {
@@ -48,7 +48,7 @@ func TestAPlaceInTheBudgetIsHandedOnOnlyWhereTheNextCallMayGo(t *testing.T) {
 			} else {
 				tt.between(b)
 			}
-			next, ok := g.again(b.tree.read())
+			next, ok := g.again(b.tree.source.Load().read())
 			require.Equal(t, tt.ok, ok)
 			require.Equal(t, used, b.lane[LaneStatus].inFlight)
 			if ok {

@@ -111,8 +111,7 @@ func (b *Budget) ceiling(lane Lane) float64 {
 }
 
 // waitsFor says what holds a call of the lane, for people.
-func (b *Budget) waitsFor(lane Lane) string {
-	now := b.tree.advance(b.tree.read())
+func (b *Budget) waitsFor(now time.Time, lane Lane) string {
 	v := b.check(now, lane)
 	if v.ok {
 		return fmt.Sprintf("its turn in the %s lane", lane)

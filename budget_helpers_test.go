@@ -220,3 +220,24 @@ func (b *Budget) tryAcquire(now time.Time, lane Lane) (g grant, ok bool) {
 	b.tree.unlock(wakes)
 	return g, ok
 }
+
+// now is the steady time of the tree.
+func (b *Budget) now() time.Time {
+	if b == nil {
+		return time.Now()
+	}
+	defer b.tree.mu.Unlock()
+	return b.tree.lock()
+}
+
+// closedUntil is when a lane opens by the time of the tree, zero if it is open.
+func (b *Budget) closedUntil(lane Lane) time.Time {
+	if b == nil {
+		return time.Time{}
+	}
+	left := b.closedFor(lane, b.tree.source.Load().read())
+	if left == 0 {
+		return time.Time{}
+	}
+	return b.now().Add(left)
+}

@@ -40,9 +40,8 @@ func (b *Budget) snapshot() BudgetMetrics {
 	if b == nil {
 		return BudgetMetrics{}
 	}
-	b.tree.mu.Lock()
+	now := b.tree.lock()
 	defer b.tree.mu.Unlock()
-	now := b.tree.peek()
 	lane := func(n Lane) LaneMetrics {
 		ln := &b.lane[n]
 		m := LaneMetrics{

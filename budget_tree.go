@@ -10,15 +10,17 @@ import (
 
 // budgetTree is what the nodes share.
 type budgetTree struct {
-	mu    sync.Mutex
-	root  *Budget
-	clock Clock                // nil: not bound
-	mono  func() time.Duration // nil: the clock has none
-	base  time.Time            // the time at mono 0
-	used  bool                 // times are kept: the clock is fixed
-	last  time.Time            // never runs backwards
-	raw   time.Time            // the last reading of a clock without mono
-	shift time.Duration        // by how much such a clock was set back
+	source atomic.Pointer[clockSource] // nil: not bound
+
+	mu     sync.Mutex
+	root   *Budget
+	used   bool          // times are kept: the clock is fixed
+	last   time.Time     // never runs backwards
+	recent reading       // of this hold of the lock, or an earlier one
+	seen   time.Time     // the same as a steady time, but it may run backwards
+	raw    time.Time     // the latest reading of a clock without Monotonic
+	number uint64        // its number
+	shift  time.Duration // by how much such a clock was set back
 
 	cooled  atomic.Bool // some node may be closed
 	coolest time.Time   // until then at most
@@ -41,22 +43,22 @@ func (b *Budget) bind(c Clock) error {
 		return nil
 	}
 	c = clockOrSystem(c)
+	made := newClockSource(c)
 	t := b.tree
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old := t.clock
-	if old == nil && t.used {
+	var old Clock
+	if s := t.source.Load(); s != nil {
+		old = s.clock
+	} else if t.used {
 		old = systemClock{}
 	}
 	if old != nil && !sameClock(old, c) {
 		return fmt.Errorf("jobpoll: budget %q: already used with another clock", t.root.name)
 	}
-	if t.clock == nil {
-		t.clock, t.raw = c, time.Time{}
-		if m, ok := c.(interface{ Monotonic() time.Duration }); ok {
-			t.mono = m.Monotonic
-			t.base = c.Now().Round(0).Add(-m.Monotonic())
-		}
+	if t.source.Load() == nil {
+		t.raw = time.Time{}
+		t.source.Store(made)
 	}
 	return nil
 }
@@ -72,39 +74,38 @@ func sameClock(a, b Clock) (same bool) {
 	return a == b
 }
 
-// read is the clock's steady time. Clocks are read under the lock: a reading
-// from before it could be older than one that was used already (golang/go#71360).
-func (t *budgetTree) read() time.Time {
-	if t.mono != nil {
-		return t.base.Add(t.mono())
+// lock reads the clock, which is the user's code, and then takes the lock. now is
+// for looking only: it does not fix the clock, as advance does.
+func (t *budgetTree) lock() (now time.Time) {
+	for {
+		s := t.source.Load()
+		r := s.read()
+		t.mu.Lock()
+		if t.source.Load() == s {
+			return t.take(r)
+		}
+		t.mu.Unlock() // it was bound meanwhile
 	}
-	return t.steady(clockOrSystem(t.clock).Now())
 }
 
-// at is the steady time of a reading from just now. Others may have brought a
-// later one already.
-func (t *budgetTree) at(raw time.Time) time.Time {
-	switch {
-	case t.mono != nil:
-		return t.read()
-	case raw.After(t.raw):
-		t.raw = raw
-		return t.shifted(raw)
-	case t.raw.Sub(raw) > jumpLimit:
-		return t.steady(raw)
+// take makes a steady time of a reading of the clock that was made before the
+// lock was taken. Others may have brought a later one already (golang/go#71360).
+func (t *budgetTree) take(r reading) (now time.Time) {
+	t.recent = r
+	if s := t.source.Load(); s != nil && s.mono != nil {
+		t.seen = s.base.Add(r.mono)
+		return laterTime(t.seen, t.last)
 	}
-	return t.last
-}
-
-// steady makes a steady time of a reading of the clock.
-func (t *budgetTree) steady(raw time.Time) time.Time {
-	if back := t.raw.Sub(raw); back > jumpLimit {
-		// It was set back, or this is the next synctest bubble: go on from
-		// here, rather than stand still until it has caught up.
-		t.shift += back
+	if back := t.raw.Sub(r.now); back < 0 || back > 0 && r.number >= t.number { // else it was overtaken
+		if back > jumpLimit {
+			// It was set back, or this is the next synctest bubble: go on from
+			// here, rather than stand still until it has caught up.
+			t.shift += back
+		}
+		t.raw, t.number = r.now, readings.Add(1)
 	}
-	t.raw = raw
-	return t.shifted(raw)
+	t.seen = t.shifted(t.raw)
+	return laterTime(t.seen, t.last)
 }
 
 func (t *budgetTree) shifted(raw time.Time) time.Time {
@@ -124,26 +125,14 @@ func (t *budgetTree) advance(now time.Time) time.Time {
 	return now
 }
 
-// peek is the same for looking only; it does not fix the clock.
-func (t *budgetTree) peek() time.Time {
-	now := t.read()
-	if now.Before(t.last) {
-		return t.last
+func laterTime(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
 	}
-	return now
+	return a
 }
 
-// now is the steady time of the tree: what closedUntil gives.
-func (b *Budget) now() time.Time {
-	if b == nil {
-		return systemClock{}.Now()
-	}
-	b.tree.mu.Lock()
-	defer b.tree.mu.Unlock()
-	return b.tree.peek()
-}
-
-// wall turns a steady time into wall time.
+// wall turns a steady time into wall time, where now is of this hold of the lock.
 func (t *budgetTree) wall(now, at time.Time) time.Time {
-	return clockOrSystem(t.clock).Now().Add(at.Sub(now)).Round(0).UTC()
+	return t.recent.now.Add(at.Sub(now)).Round(0).UTC()
 }

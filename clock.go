@@ -1,13 +1,18 @@
 package jobpoll
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Clock is the time that a Poller and its budgets live on. A nil Clock in
 // Config means package time, which also makes a Poller work inside a
 // testing/synctest bubble. polltest.Clock is a manual one for tests.
 //
 // Both methods may be called from several goroutines at once. AfterFunc must
-// not call f before it returns, nor while it holds a lock of its own.
+// not call f before it returns, nor while it holds a lock of its own. It and
+// the methods of a Timer may be called under a lock of the Poller or of a
+// Budget, and must call neither; Now and Monotonic never are.
 //
 // A clock whose Now can be set (a simulated wall clock) should also have the
 // method
@@ -86,6 +91,60 @@ func clockOrSystem(c Clock) Clock {
 		return systemClock{}
 	}
 	return c
+}
+
+// monotonic is a clock that says how much time has passed.
+type monotonic interface{ Monotonic() time.Duration }
+
+// reading is what a clock tells. Clocks are the user's code, so they are read
+// before a lock is taken.
+type reading struct {
+	now    time.Time
+	mono   time.Duration // of a clock that is monotonic
+	number uint64
+}
+
+// readings numbers the readings: one that was made after another was taken over
+// has a number no lower than that.
+var readings atomic.Uint64
+
+func readClock(c Clock, m monotonic) reading {
+	r := reading{number: readings.Load()}
+	if r.now = c.Now(); m != nil {
+		r.mono = m.Monotonic()
+	}
+	return r
+}
+
+// clockSource is a clock as a budget reads it; nil is package time.
+type clockSource struct {
+	clock Clock
+	mono  monotonic // nil: the clock has none
+	base  time.Time // the time at mono 0
+}
+
+func newClockSource(c Clock) *clockSource {
+	s := &clockSource{clock: c}
+	if s.mono, _ = c.(monotonic); s.mono != nil {
+		r := s.read()
+		s.base = r.now.Round(0).Add(-r.mono)
+	}
+	return s
+}
+
+func (s *clockSource) read() reading {
+	if s == nil {
+		return readClock(systemClock{}, nil)
+	}
+	return readClock(s.clock, s.mono)
+}
+
+// afterFunc sets a timer.
+func (s *clockSource) afterFunc(d time.Duration, f func()) Timer {
+	if s == nil {
+		return systemClock{}.AfterFunc(d, f)
+	}
+	return s.clock.AfterFunc(d, f)
 }
 
 // jumpLimit is the difference between wall clock and timeline, within one

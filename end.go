@@ -69,7 +69,7 @@ func (p *Poller) conclude(r *record, e ending, now Stamp) *Outcome {
 		if r.lastAt == 0 { // no request since an earlier watch, whose wait still binds
 			retry = later(retry, r.resumeAt)
 		}
-		if d := r.route.coolDown(now); d > 0 {
+		if d := p.coolDown(r.route); d > 0 {
 			retry = later(retry, now.Add(d))
 		}
 		if retry > now {

@@ -86,16 +86,17 @@ func (g grant) done(err error) {
 	s := readBudgetSignal(err)
 	t := g.tree
 	t.mu.Lock()
+	now := t.last
+	if len(t.busy) > 0 || s.kind > coolGood { // a good answer with nobody waiting needs no clock
+		t.mu.Unlock()
+		now = t.advance(t.lock())
+	}
 	if g.call.gen != g.gen {
 		t.mu.Unlock()
 		return
 	}
 	b, lane, at := g.call.node, g.call.lane, g.call.at
 	t.end(g.call)
-	now := t.last
-	if len(t.busy) > 0 || s.kind > coolGood {
-		now = t.advance(t.read()) // a good answer with nobody waiting needs no clock
-	}
 	if b.answered(now, lane, at, s) || t.event || t.due(now) {
 		t.unlock(t.pump(now))
 		return
@@ -108,16 +109,15 @@ func (g grant) giveBack() {
 	if g.tree == nil {
 		return
 	}
-	g.tree.mu.Lock()
-	g.tree.unlock(g.tree.giveBack(g))
+	now := g.tree.advance(g.tree.lock())
+	g.tree.unlock(g.tree.giveBack(now, g))
 }
 
-func (t *budgetTree) giveBack(g grant) (wakes []*waiter) {
+func (t *budgetTree) giveBack(now time.Time, g grant) (wakes []*waiter) {
 	c := g.call
 	if c.gen != g.gen {
 		return nil
 	}
-	now := t.advance(t.read())
 	for x := c.node; x != nil; x = x.parent {
 		ln := &x.lane[c.lane]
 		ln.own.giveBack(now, c.at)
@@ -149,7 +149,7 @@ func (t *budgetTree) end(c *budgetCall) {
 // and lane in its place, where nothing speaks against that: nobody waits, and
 // nothing cools down. raw is a reading of the clock from just now. Without ok
 // the call has not ended.
-func (g grant) again(raw time.Time) (next grant, ok bool) {
+func (g grant) again(raw reading) (next grant, ok bool) {
 	if g.tree == nil {
 		return g, true
 	}
@@ -164,7 +164,7 @@ func (g grant) again(raw time.Time) (next grant, ok bool) {
 			return grant{}, false // it has to hear of the good answer
 		}
 	}
-	now := t.advance(t.at(raw))
+	now := t.advance(t.take(raw))
 	t.leaveSlots(c)
 	if !c.node.check(now, c.lane).ok { // limits may have been lowered
 		t.takeSlots(c)
@@ -178,13 +178,13 @@ func (g grant) again(raw time.Time) (next grant, ok bool) {
 // tryNow takes a grant for one call, or says no; raw is a reading of the clock
 // from just now. It registers nothing. Those who wait and can go are served
 // first, so that nobody is overtaken and the other lane keeps its claims.
-func (b *Budget) tryNow(raw time.Time, lane Lane) (g grant, ok bool) {
+func (b *Budget) tryNow(raw reading, lane Lane) (g grant, ok bool) {
 	if b == nil {
 		return grant{}, true
 	}
 	t := b.tree
 	t.mu.Lock()
-	g, ok, wakes := t.try(t.at(raw), b, lane)
+	g, ok, wakes := t.try(t.take(raw), b, lane)
 	t.unlock(wakes)
 	return g, ok
 }

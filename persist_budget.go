@@ -36,9 +36,8 @@ func (b *Budget) cooling() (cools [laneCount]cooldown, wall time.Duration, ok bo
 		return cools, 0, false
 	}
 	t := b.tree
-	t.mu.Lock()
+	now := t.lock()
 	defer t.mu.Unlock()
-	now := t.peek()
 	for lane := range b.lane {
 		cools[lane] = b.lane[lane].cool
 	}
@@ -78,8 +77,7 @@ func (s storedCool) restored(now, wall time.Time) cooldown {
 // longer ones.
 func (b *Budget) resume(s *storedBudget, wall time.Time) {
 	t := b.tree
-	t.mu.Lock()
-	now := t.advance(t.read())
+	now := t.advance(t.lock())
 	for lane, stored := range [laneCount]storedCool{LaneStatus: s.Status, LaneSubmit: s.Submit} {
 		c := stored.restored(now, wall)
 		if ln := &b.lane[lane]; c.until.After(ln.cool.until) {

@@ -67,8 +67,8 @@ type Poller struct {
 	jumped     *jumping
 
 	lookedAtClosed Stamp
-	reading        time.Time // the clock's, of this hold of the lock
-	undelivered    int       // records whose end is on its way
+	reading        reading // the clock's, of this hold of the lock
+	undelivered    int     // records whose end is on its way
 	ended          tombstones
 	early          parking
 	events         eventIDs

@@ -254,7 +254,7 @@ func (p *Poller) decideWith(r *record, webhook *WebhookOutlook, now Stamp, draw 
 	}
 	c := r.route.Schedule.decide(&q)
 	d := step{at: now.Add(c.delay), cause: c.cause, stop: c.stop}
-	if d.stop == ReasonRateLimited && r.track.NotBefore <= now && r.route.auth.held() && r.route.coolDown(now) <= 0 {
+	if d.stop == ReasonRateLimited && r.track.NotBefore <= now && r.route.auth.held() && p.coolDown(r.route) <= 0 {
 		d.stop = ReasonAuth // it was the credentials that we waited for
 	}
 	return d

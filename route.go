@@ -127,13 +127,8 @@ func (rt *route) guide(profile string) *Guidance {
 var noGuidance Guidance
 
 // coolDown is how long the status lane of the route's budget stays closed.
-func (rt *route) coolDown(now Stamp) time.Duration {
-	until := rt.budget.closedUntil(LaneStatus)
-	if until.IsZero() {
-		return 0
-	}
-	// The budget has a timeline of its own: only differences carry over.
-	return until.Sub(rt.budget.now())
+func (p *Poller) coolDown(rt *route) time.Duration {
+	return rt.budget.closedFor(LaneStatus, p.line.latest())
 }
 
 // want is a standing interest of a route in a grant of its budget.
@@ -160,7 +155,8 @@ func (p *Poller) closedUntil(rt *route, now Stamp) Stamp {
 	if rt.budget.surelyOpen() && !rt.auth.held() {
 		return at
 	}
-	if d := rt.coolDown(now); d > 0 {
+	// The budget has a timeline of its own: only differences carry over.
+	if d := p.coolDown(rt); d > 0 {
 		at = now.Add(d)
 	}
 	if rt.auth.held() && rt.auth.probeAt > now {

@@ -4,8 +4,7 @@ package jobpoll
 func (b *Budget) lineUp(lane Lane, wake func(grant)) *waiter {
 	w := &waiter{wake: wake}
 	t := b.tree
-	t.mu.Lock()
-	now := t.advance(t.read())
+	now := t.advance(t.lock())
 	t.add(w, b, lane)
 	t.unlock(t.pump(now))
 	return w
@@ -13,14 +12,14 @@ func (b *Budget) lineUp(lane Lane, wake func(grant)) *waiter {
 
 // leaveLine withdraws a waiter; one that was served and not woken gives back.
 func (b *Budget) leaveLine(w *waiter) {
-	b.tree.mu.Lock()
-	b.tree.unlock(b.tree.leave(w))
+	now := b.tree.advance(b.tree.lock())
+	b.tree.unlock(b.tree.leave(now, w))
 }
 
 // place is the place of a waiter among those of its node and lane, 1-based, and
 // what the first of them waits for; zero for one that does not wait any more.
 func (b *Budget) place(w *waiter) (n int, why string) {
-	b.tree.mu.Lock()
+	now := b.tree.advance(b.tree.lock())
 	defer b.tree.mu.Unlock()
 	if w.state.Load() != waiterWaits {
 		return 0, ""
@@ -28,7 +27,7 @@ func (b *Budget) place(w *waiter) (n int, why string) {
 	for v := w; v != nil; v = v.prev {
 		n++
 	}
-	return n, b.waitsFor(w.queue.lane)
+	return n, b.waitsFor(now, w.queue.lane)
 }
 
 // queued is a line of a node at one instant: the places of those in it, and what
@@ -41,14 +40,14 @@ type queued struct {
 // lineOf gives all places of a node's lane at once: to ask for each on its own
 // takes the square of their number.
 func (b *Budget) lineOf(lane Lane) queued {
-	b.tree.mu.Lock()
+	now := b.tree.advance(b.tree.lock())
 	defer b.tree.mu.Unlock()
 	l := queued{places: map[*waiter]int{}}
 	for v := b.lane[lane].queue.first; v != nil; v = v.next {
 		l.places[v] = len(l.places) + 1
 	}
 	if len(l.places) > 0 {
-		l.why = b.waitsFor(lane)
+		l.why = b.waitsFor(now, lane)
 	}
 	return l
 }

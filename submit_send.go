@@ -229,14 +229,12 @@ func (p *Poller) sendRefusedAs(work context.Context, s *submission, verdict send
 
 // retrySubmit is from when on a refused submission may be made again.
 func (p *Poller) retrySubmit(rt *route, h Hint) time.Time {
-	wait := h.wait()
-	if until := rt.budget.closedUntil(LaneSubmit); !until.IsZero() {
-		wait = max(wait, until.Sub(rt.budget.now()))
-	}
+	now, raw := p.line.read()
+	wait := max(h.wait(), rt.budget.closedFor(LaneSubmit, raw))
 	if wait <= 0 {
 		return noTime
 	}
-	return toWall(p.line.now().Add(wait), p.line.shift())
+	return toWall(now.Add(wait), p.line.shift())
 }
 
 var noTime time.Time

@@ -15,13 +15,12 @@ const heartbeat = 20 * time.Second
 // instants inside the engine are on it; what is stored or told is wall time.
 type timeline struct {
 	clock Clock
-	mono  interface{ Monotonic() time.Duration } // nil: Now is used for both
+	mono  monotonic // nil: Now is used for both
 
 	mu      sync.Mutex
 	started bool
-	raw     time.Time
+	raw     reading
 	rawWall int64 // of raw, in Unix nanoseconds
-	rawMono time.Duration
 	steady  Stamp
 	offset  time.Duration // wall clock minus timeline
 	jumped  time.Duration // jumps, back or forward, not yet taken by the engine
@@ -29,7 +28,7 @@ type timeline struct {
 
 func newTimeline(c Clock) *timeline {
 	l := &timeline{clock: clockOrSystem(c)}
-	l.mono, _ = l.clock.(interface{ Monotonic() time.Duration })
+	l.mono, _ = l.clock.(monotonic)
 	return l
 }
 
@@ -40,41 +39,43 @@ func (l *timeline) now() Stamp {
 }
 
 // read is now, and the clock's own reading.
-func (l *timeline) read() (now Stamp, raw time.Time) {
-	// The clock is the user's code: it is read before the lock is taken.
-	raw = l.clock.Now()
-	var m time.Duration
-	if l.mono != nil {
-		m = l.mono.Monotonic()
-	}
+func (l *timeline) read() (now Stamp, raw reading) {
+	raw = readClock(l.clock, l.mono)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.started {
 		l.started = true
-		l.raw, l.rawWall, l.rawMono, l.steady = raw, raw.UnixNano(), m, StampOf(raw)
+		l.raw, l.rawWall, l.steady = raw, raw.now.UnixNano(), StampOf(raw.now)
 		return l.steady, raw
 	}
 	// With a monotonic reading in both, Sub ignores steps of the wall clock.
-	run := raw.Sub(l.raw)
+	run := raw.now.Sub(l.raw.now)
 	if l.mono != nil {
-		run = m - l.rawMono
+		run = raw.mono - l.raw.mono
 	}
 	if run < 0 {
 		run = 0
-		if l.mono != nil || raw.Round(0).Before(l.raw.Round(0)) && raw.Sub(l.raw) > -time.Second {
+		if l.mono != nil || raw.now.Round(0).Before(l.raw.now.Round(0)) && raw.now.Sub(l.raw.now) > -time.Second {
 			// A reading that was overtaken on its way here, no step back.
-			return l.steady, raw
+			return l.steady, l.raw
 		}
 	}
-	rawWall := raw.UnixNano()
+	rawWall := raw.now.UnixNano()
 	wall := time.Duration(rawWall - l.rawWall)
-	l.raw, l.rawWall, l.rawMono = raw, rawWall, m
+	l.raw, l.rawWall = raw, rawWall
 	l.steady = l.steady.Add(run)
 	l.offset += wall - run
 	if step := wall - run; step > jumpLimit || step < -jumpLimit {
 		l.jumped += wall - run
 	}
 	return l.steady, raw
+}
+
+// latest is the clock's own last reading, without reading the clock.
+func (l *timeline) latest() reading {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.raw
 }
 
 // last is the last reading, without reading the clock.

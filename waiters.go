@@ -222,20 +222,20 @@ func (t *budgetTree) arm(now time.Time) {
 	n := t.timerN
 	t.timerAt = next
 	d := max(next.Sub(now), 1)
-	if lag := now.Sub(t.read()); lag > 0 { // the clock has gone back: it has to catch up first
+	if lag := now.Sub(t.seen); lag > 0 { // the clock has gone back: it has to catch up first
 		d += min(lag, time.Second)
 	}
-	t.timer = clockOrSystem(t.clock).AfterFunc(d, func() { t.fire(n) })
+	t.timer = t.source.Load().afterFunc(d, func() { t.fire(n) })
 }
 
 func (t *budgetTree) fire(n uint64) {
-	t.mu.Lock()
+	now := t.lock()
 	if n != t.timerN || t.timer == nil {
 		t.mu.Unlock()
 		return
 	}
 	t.timer = nil
-	t.unlock(t.pump(t.advance(t.read())))
+	t.unlock(t.pump(t.advance(now)))
 }
 
 // want registers a standing interest in one call, first come first in the
@@ -250,24 +250,23 @@ func (b *Budget) want(lane Lane, wake func(grant)) (cancel func()) {
 	}
 	w := &waiter{wake: wake}
 	t := b.tree
-	t.mu.Lock()
-	now := t.advance(t.read())
+	now := t.advance(t.lock())
 	t.add(w, b, lane)
 	t.unlock(t.pump(now))
 	return func() {
-		t.mu.Lock()
-		t.unlock(t.leave(w))
+		now := t.advance(t.lock())
+		t.unlock(t.leave(now, w))
 	}
 }
 
 // leave takes a waiter out, whether it waits or was granted in vain.
-func (t *budgetTree) leave(w *waiter) (wakes []*waiter) {
+func (t *budgetTree) leave(now time.Time, w *waiter) (wakes []*waiter) {
 	if w.state.CompareAndSwap(waiterWaits, waiterLeft) {
 		t.remove(w)
-		return t.pump(t.advance(t.read()))
+		return t.pump(now)
 	}
 	if w.state.CompareAndSwap(waiterGranted, waiterLeft) {
-		return t.giveBack(w.g)
+		return t.giveBack(now, w.g)
 	}
 	return nil
 }
@@ -300,8 +299,7 @@ func (b *Budget) Acquire(ctx context.Context, lane Lane) (done func(error), err 
 		return func(error) {}, nil
 	}
 	t := b.tree
-	t.mu.Lock()
-	g, ok, wakes := t.try(t.read(), b, lane)
+	g, ok, wakes := t.try(t.lock(), b, lane)
 	if ok {
 		t.unlock(wakes)
 		return g.done, nil
@@ -318,8 +316,8 @@ func (b *Budget) Acquire(ctx context.Context, lane Lane) (done func(error), err 
 		}
 	case <-ctx.Done():
 	}
-	t.mu.Lock()
-	why := b.waitsFor(lane)
-	t.unlock(t.leave(w))
+	now := t.advance(t.lock())
+	why := b.waitsFor(now, lane)
+	t.unlock(t.leave(now, w))
 	return nil, fmt.Errorf("jobpoll: budget %q: waited for %s: %w", b.name, why, context.Cause(ctx))
 }

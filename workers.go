@@ -149,7 +149,7 @@ func (w *worker) take() {
 }
 
 // goOn is what a worker does under the lock: all under one hold of it.
-func (w *worker) goOn(a *answered, now Stamp, raw time.Time) {
+func (w *worker) goOn(a *answered, now Stamp, raw reading) {
 	p := w.p
 	further := a.further()
 	draw, some := p.rand(), p.drawAhead(workerDraws+further)
