@@ -24,7 +24,7 @@ func (p *Poller) answer(r *record, c *lookCall, rep *Report, err error, now Stam
 	switch {
 	case err != nil && c.kind == callLookup:
 		rt.meter.lookEnded(kind, hint, 0, 0)
-		p.lookupFailed(r, kind, hint, err, now)
+		p.lookupFailed(r, c, kind, hint, err, now)
 		return
 	case err != nil:
 	case c.kind == callFetch:
@@ -50,7 +50,7 @@ func (p *Poller) answer(r *record, c *lookCall, rep *Report, err error, now Stam
 		}
 	}
 	if (kind == ErrorRateLimited || kind == ErrorConcurrency) && (own || c.coolsFirst()) {
-		p.tellCooled(r, hint, now)
+		p.jobCooled(r, kind, r.track.NotBefore)
 	}
 	if err != nil && (kind != ErrorTransient || hint.RetryAfter > 0) {
 		p.lookAtClosed(now, 0)
@@ -76,20 +76,6 @@ func (p *Poller) fetchNext(r *record, done Report, at Stamp, cause Cause, now St
 	for _, f := range r.followers {
 		f.set(p.lastUpdate(r, now))
 	}
-}
-
-func (p *Poller) tellCooled(r *record, hint Hint, now Stamp) {
-	until := later(r.track.NotBefore, p.closedUntil(r.route, now))
-	key, budget, wall := r.job.Key(), r.route.budget.Name(), toWall(until, p.line.shift())
-	p.after = append(p.after, func() {
-		p.log.Warn("rate limited", "job", key.String(), "budget", budget, "until", wall)
-	})
-	f := p.hooks.RateLimited
-	if f == nil {
-		return
-	}
-	e := CoolEvent{Route: r.route.Name, Budget: budget, Scope: hint.Scope, Until: wall, Key: key}
-	p.after = append(p.after, func() { p.hook("RateLimited", e.Key, func() { f(e) }) })
 }
 
 // fetchError is what the answer of a fetch means: the job has succeeded, so an
@@ -188,7 +174,7 @@ const maxLookups = 4
 
 // lookupFailed takes the error of a look-up: it says nothing of the job, so
 // the memory does not take it in.
-func (p *Poller) lookupFailed(r *record, kind ErrorKind, hint Hint, err error, now Stamp) {
+func (p *Poller) lookupFailed(r *record, c *lookCall, kind ErrorKind, hint Hint, err error, now Stamp) {
 	if r.lookups >= maxLookups {
 		p.finish(r, ending{reason: ReasonLost, via: ViaLookup, cause: err, unfinished: r.track.GoodAt}, now)
 		return
@@ -196,8 +182,8 @@ func (p *Poller) lookupFailed(r *record, kind ErrorKind, hint Hint, err error, n
 	wait := max(hint.wait(), grow(limitBase, r.lookups-1, limitCap))
 	r.lookups++
 	p.schedule(r, step{at: now.Add(wait), cause: CauseMissing}, now)
-	if kind == ErrorRateLimited || kind == ErrorConcurrency {
-		p.tellCooled(r, hint, now)
+	if (kind == ErrorRateLimited || kind == ErrorConcurrency) && c.coolsFirst() {
+		p.jobCooled(r, kind, now.Add(wait))
 	}
 }
 

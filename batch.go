@@ -309,9 +309,9 @@ func (p *Poller) takeBatch(a *answered, now Stamp) {
 }
 
 // coolsFirst reports whether a job is the first of its call to tell of a rate
-// limit.
+// limit that has closed nothing.
 func (c *lookCall) coolsFirst() bool {
-	if c.whole == nil || !c.whole.batch {
+	if c.whole == nil {
 		return true
 	}
 	told := c.whole.cooled

@@ -18,7 +18,7 @@ func TestAUsedUpQuotaHoldsSubmissionsAlone(t *testing.T) {
 		require.True(t, ok)
 		g.tree.mu.Lock()
 		g.tree.last = atSec(1)
-		changed := b.answered(atSec(1), lane, atSec(1), readBudgetSignal(err))
+		_, changed := b.answered(atSec(1), lane, atSec(1), readBudgetSignal(err))
 		g.tree.mu.Unlock()
 		require.Equal(t, lane == LaneSubmit, changed)
 		g.done(nil)

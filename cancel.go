@@ -79,11 +79,15 @@ func (e *cancelError) Error() string {
 func (e *cancelError) Unwrap() error { return e.err }
 
 func (p *Poller) cancelRemote(ctx context.Context, rt *route, job Job) (err error) {
-	done, err := rt.budget.Acquire(ctx, LaneStatus)
+	g, err := rt.budget.acquire(ctx, LaneStatus)
 	if err != nil {
 		return err
 	}
 	err = errGoexit // until it has returned
-	defer func() { done(readError(err)) }()
+	defer func() {
+		read := readError(err)
+		rt.meter.refused(read)
+		p.answered(rt, job.Key(), g, read)
+	}()
 	return p.guard(job.Key(), "Cancel", func() error { return rt.canceler.Cancel(ctx, job) })
 }

@@ -77,11 +77,23 @@ func (t *budgetTree) leaveSlots(c *budgetCall) {
 	}
 }
 
-// done ends the call with its answer: it frees the slots and lets a rate limit
-// cool the node. Only the first done or giveBack of a grant counts.
-func (g grant) done(err error) {
+// closing is what an answer has closed.
+type closing struct {
+	node  *Budget // nil: nothing
+	lane  Lane
+	scope Scope
+	kind  ErrorKind
+	left  time.Duration // how long for
+}
+
+// done is answer for those who need not know what it has closed.
+func (g grant) done(err error) { _ = g.answer(err) }
+
+// answer ends the call with its answer: it frees the slots and lets a rate limit
+// cool the node. Only the first answer or giveBack of a grant counts.
+func (g grant) answer(err error) (c closing) {
 	if g.tree == nil {
-		return
+		return c
 	}
 	s := readBudgetSignal(err)
 	t := g.tree
@@ -93,15 +105,17 @@ func (g grant) done(err error) {
 	}
 	if g.call.gen != g.gen {
 		t.mu.Unlock()
-		return
+		return c
 	}
 	b, lane, at := g.call.node, g.call.lane, g.call.at
 	t.end(g.call)
-	if b.answered(now, lane, at, s) || t.event || t.due(now) {
+	c, changed := b.answered(now, lane, at, s)
+	if changed || t.event || t.due(now) {
 		t.unlock(t.pump(now))
-		return
+		return c
 	}
 	t.mu.Unlock()
+	return c
 }
 
 // giveBack ends a call that was not made: its tokens return too.
@@ -200,9 +214,9 @@ func (t *budgetTree) try(now time.Time, b *Budget, lane Lane) (g grant, ok bool,
 	return g, ok, wakes
 }
 
-// answered takes the answer to a call of node b into the cool-downs and
-// reports whether it changed any.
-func (b *Budget) answered(now time.Time, lane Lane, granted time.Time, s budgetSignal) (changed bool) {
+// answered takes the answer to a call of node b into the cool-downs. It gives
+// what it has closed, and whether it changed any.
+func (b *Budget) answered(now time.Time, lane Lane, granted time.Time, s budgetSignal) (c closing, changed bool) {
 	if s.limited {
 		for x := b; x != nil; x = x.parent {
 			x.lane[lane].rateLimited++
@@ -234,13 +248,15 @@ func (b *Budget) answered(now time.Time, lane Lane, granted time.Time, s budgetS
 			b.tree.coolest = u
 		}
 		b.tree.cooled.Store(true)
+		c = closing{node: x, lane: lane, scope: s.scope, kind: s.error, left: ln.cool.until.Sub(now)}
 	}
-	return changed
+	return c, changed
 }
 
 // budgetSignal is what an answer means to a budget.
 type budgetSignal struct {
 	kind    coolKind
+	error   ErrorKind
 	scope   Scope
 	hint    time.Duration
 	limited bool // counts as a rate limit
@@ -261,7 +277,7 @@ func readBudgetSignal(err error) budgetSignal {
 	if !errors.As(err, &c) || c == nil {
 		return budgetSignal{}
 	}
-	s := budgetSignal{scope: c.Hint.Scope, hint: c.Hint.RetryAfter}
+	s := budgetSignal{error: c.Kind, scope: c.Hint.Scope, hint: c.Hint.RetryAfter}
 	switch c.Kind {
 	case ErrorRateLimited:
 		s.kind, s.limited = coolLimited, true
@@ -270,7 +286,7 @@ func readBudgetSignal(err error) budgetSignal {
 	case ErrorQuota:
 		s.kind, s.quota, s.hint = coolLimited, true, max(s.hint, quotaHold)
 	case ErrorNone, ErrorTransient:
-		if s.hint > 0 {
+		if s.error = ErrorTransient; s.hint > 0 {
 			s.kind = coolBusy
 		}
 	}

@@ -25,7 +25,12 @@ type Hooks struct {
 	// Stopped is called once for each watch that ended, after its outcome was
 	// stored and before OnStop.
 	Stopped func(StopEvent)
-	// RateLimited is called when an answer makes a scope cool down.
+	// RateLimited is called for each answer to a call of the Poller (a look, a
+	// submission, a cancellation, a look-up) that closes a node of a budget, or
+	// keeps it closed: a rate limit, a submission that met a used-up quota, and a
+	// fault that may pass with a RetryAfter, like a 503. Also for a rate limit of a
+	// look that holds its job alone. It is silent on what Budget.Acquire's done is
+	// told, since you know that, and on cool-downs that come from the Store.
 	RateLimited func(CoolEvent)
 	// Noticed is called for each notice, with what became of it.
 	Noticed func(NoticeEvent)
@@ -88,14 +93,24 @@ type ScheduleEvent struct {
 // StopEvent is the end of a watch.
 type StopEvent struct{ Outcome Outcome }
 
-// CoolEvent is a scope that has to cool down.
+// CoolEvent is a node and lane of a budget that is closed, or a job that waits.
 type CoolEvent struct {
+	// Route is that of the call.
 	Route string
-	// Budget is the node that cools; empty where only the job waits.
+	// Budget is the Name of the node that is closed: that of the route's budget,
+	// with ScopeAccount its root. Empty where only the job waits.
 	Budget string
-	Scope  Scope
-	Until  time.Time
-	// Key is the job whose answer said so.
+	// Lane is the one that is closed. The other goes on.
+	Lane Lane
+	// Scope is what the answer named; ScopeJob where only the job waits.
+	Scope Scope
+	// Kind is what the answer was: ErrorRateLimited, ErrorConcurrency, ErrorQuota,
+	// or ErrorTransient for a fault that may pass.
+	Kind ErrorKind
+	// Until is when the node opens, or the job may be looked at again: wall time.
+	Until time.Time
+	// Key is the job whose answer said so, in a batch the first of them. Of a
+	// submission it has the Route alone.
 	Key Key
 }
 

@@ -43,7 +43,7 @@ type lookCall struct {
 
 	lost       bool      // nobody waits for its answer any more. Guarded by Poller.mu, as what follows
 	live       int       // of a whole call: the jobs whose answer somebody waits for
-	cooled     bool      // of a whole call: it has been told that it met a rate limit
+	cooled     bool      // of a whole call: that it met a rate limit is told, or will be
 	prev, next *lookCall // in route.calls, in the order of the deadlines
 }
 
@@ -130,6 +130,7 @@ type answered struct {
 	results []Result // of a batch that went well: for each of its jobs
 	shut    bool     // the call was cut off by a shutdown
 	open    bool     // it has not ended for the budget
+	closed  closing  // of the budget
 }
 
 // hand reads the answer of a call and ends the call for the budget.
@@ -151,7 +152,7 @@ func (p *Poller) hand(a *answered) {
 	case a.shut:
 		c.grant.done(context.Canceled) // neutral: it says nothing of the provider
 	default:
-		c.grant.done(a.err)
+		a.closed = c.grant.answer(a.err)
 	}
 }
 

@@ -38,6 +38,7 @@ type routeMeter struct {
 	looks     uint64
 	calls     uint64
 	malformed uint64
+	limited   uint64 // calls that are no looks
 	errors    [ErrorUnknown + 1]uint64
 	stops     [ReasonUnknown + 1]uint64
 	polls     tally
@@ -159,6 +160,19 @@ func (r *routeMeter) lookEnded(kind ErrorKind, hint Hint, oldStreak, newStreak i
 		r.malformed++
 	}
 	r.moveStreak(oldStreak, newStreak)
+}
+
+// refused counts a rate limit that a call met which is no look.
+func (r *routeMeter) refused(err error) {
+	if err == nil {
+		return
+	}
+	if kind, _, _ := classify(err); kind != ErrorRateLimited && kind != ErrorConcurrency {
+		return
+	}
+	r.mu.Lock()
+	r.limited++
+	r.mu.Unlock()
 }
 
 // lookDropped counts a look whose answer nobody read: a shutdown, a cancelled
@@ -322,7 +336,7 @@ func (r *routeMeter) snapshot(now time.Time, dst []cohort) (RouteMetrics, []coho
 		LookErrors: make(map[ErrorKind]uint64, len(r.errors)), Stops: make(map[Reason]uint64, len(r.stops)),
 		PollsPerCompletion: r.polls.snapshot(), DelayExact: r.exact.snapshot(), DelayBound: r.bound.snapshot(),
 		Lateness:    r.lateness.snapshot(),
-		RateLimited: r.errors[ErrorRateLimited] + r.errors[ErrorConcurrency], MalformedHints: r.malformed,
+		RateLimited: r.errors[ErrorRateLimited] + r.errors[ErrorConcurrency] + r.limited, MalformedHints: r.malformed,
 		UnknownWords: r.words.snapshot(), UnknownLooks: r.errors[ErrorNoSuchJob], Webhook: r.webhook, Submissions: r.submits,
 	}
 	for k := ErrorTransient; k <= ErrorUnknown; k++ {

@@ -114,8 +114,8 @@ type RouteMetrics struct {
 	// Lateness is how long after its planned instant each look started, in
 	// seconds.
 	Lateness Histogram `json:"lateness"`
-	// RateLimited grows with each look that the provider refused for too many
-	// calls or too many jobs at once.
+	// RateLimited grows with each look, submission and cancellation that the
+	// provider refused for too many calls or too many jobs at once.
 	RateLimited uint64 `json:"rate_limited"`
 	// MalformedHints grows with each answer whose hint could not be read.
 	MalformedHints uint64 `json:"malformed_hints"`

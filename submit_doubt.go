@@ -265,7 +265,7 @@ func askAbout[T any](ctx context.Context, p *Poller, s *submission, what string,
 	}
 	var a answer
 	rt := s.route
-	done, err := rt.budget.Acquire(ctx, LaneStatus)
+	g, err := rt.budget.acquire(ctx, LaneStatus)
 	if err != nil {
 		return a.v, readError(err)
 	}
@@ -293,9 +293,9 @@ func askAbout[T any](ctx context.Context, p *Poller, s *submission, what string,
 	}
 	rt.meter.lookEnded(kind, hint, 0, 0)
 	if errors.Is(context.Cause(ctx), ErrShutdown) && a.err != nil {
-		done(context.Canceled)
+		g.done(context.Canceled)
 	} else {
-		done(a.err)
+		p.answered(rt, Key{Route: rt.Name}, g, a.err)
 	}
 	return a.v, a.err
 }

@@ -187,7 +187,8 @@ func (p *Poller) sendReturned(work context.Context, s *submission, g grant, sent
 	if errors.Is(context.Cause(work), ErrShutdown) && read != nil {
 		defer g.done(context.Canceled) // it says nothing of the provider
 	} else if verdict != sendTaken { // else once it is counted as a job
-		g.done(read)
+		s.route.meter.refused(read)
+		p.answered(s.route, Key{Route: s.job.Route}, g, read)
 	}
 	switch verdict {
 	case sendTaken:

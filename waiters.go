@@ -289,20 +289,28 @@ func (t *budgetTree) leave(now time.Time, w *waiter) (wakes []*waiter) {
 // that has ended already is granted nothing. Acquire on a nil *Budget does not
 // wait.
 func (b *Budget) Acquire(ctx context.Context, lane Lane) (done func(error), err error) {
+	g, err := b.acquire(ctx, lane)
+	if err != nil {
+		return nil, err
+	}
+	return g.done, nil
+}
+
+func (b *Budget) acquire(ctx context.Context, lane Lane) (g grant, err error) {
 	if lane >= laneCount {
-		return nil, fmt.Errorf("jobpoll: budget %q: no such lane: %d", b.Name(), uint8(lane))
+		return g, fmt.Errorf("jobpoll: budget %q: no such lane: %d", b.Name(), uint8(lane))
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("jobpoll: budget %q: %s call not begun: %w", b.Name(), lane, context.Cause(ctx))
+		return g, fmt.Errorf("jobpoll: budget %q: %s call not begun: %w", b.Name(), lane, context.Cause(ctx))
 	}
 	if b == nil {
-		return func(error) {}, nil
+		return g, nil
 	}
 	t := b.tree
 	g, ok, wakes := t.try(t.lock(), b, lane)
 	if ok {
 		t.unlock(wakes)
-		return g.done, nil
+		return g, nil
 	}
 	w := &waiter{ready: make(chan struct{})}
 	t.add(w, b, lane)
@@ -312,12 +320,12 @@ func (b *Budget) Acquire(ctx context.Context, lane Lane) (done func(error), err 
 	select {
 	case <-w.ready:
 		if ctx.Err() == nil {
-			return w.g.done, nil
+			return w.g, nil
 		}
 	case <-ctx.Done():
 	}
 	now := t.advance(t.lock())
 	why := b.waitsFor(now, lane)
 	t.unlock(t.leave(now, w))
-	return nil, fmt.Errorf("jobpoll: budget %q: waited for %s: %w", b.name, why, context.Cause(ctx))
+	return grant{}, fmt.Errorf("jobpoll: budget %q: waited for %s: %w", b.name, why, context.Cause(ctx))
 }

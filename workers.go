@@ -162,8 +162,13 @@ func (w *worker) goOn(a *answered, now Stamp, raw reading) {
 	if a != nil {
 		w.spare = nil
 		p.tellLater(a, told)
+		a.call.cooled = a.closed.node != nil
 		if p.takeIn(a, now, draw) {
 			w.spare = a.call
+		}
+		if a.closed.node != nil { // also where nobody waits for the answer any more
+			e := p.coolEvent(a.call.route, a.call.job.Key(), a.closed, now)
+			p.after = append(p.after, func() { p.tellCooled(e) })
 		}
 		if a.open && w.spare != nil {
 			w.last = a.call.grant
