@@ -83,7 +83,8 @@ func (p *Poller) leaveWait(k Key, w *endWaiter, why error) {
 // Drain waits until no job is watched or submitted any more and every end has been
 // taken by OnStop (an ambiguous submission has ended): for programs that are done when their jobs are. Jobs that are added
 // meanwhile are waited for too. It returns an error when ctx ends first, or Run
-// (ErrShutdown).
+// (ErrShutdown), and after Run at once where something is left. The jobs end
+// while Run runs: before the first Run a Drain waits for it.
 func (p *Poller) Drain(ctx context.Context) error {
 	w := &endWaiter{done: make(chan struct{})}
 	p.mu.Lock()
@@ -91,11 +92,10 @@ func (p *Poller) Drain(ctx context.Context) error {
 		p.mu.Unlock()
 		return fmt.Errorf("jobpoll: Drain: %w", err)
 	}
-	left := p.jobs.Len() + p.submitsLeft()
-	if left > 0 {
+	left, over := p.jobs.Len()+p.submitsLeft(), p.over
+	if left > 0 && !over {
 		p.drains = append(p.drains, w)
 	}
-	over := p.over
 	p.mu.Unlock()
 	switch {
 	case left == 0:
