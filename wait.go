@@ -158,7 +158,9 @@ func (p *Poller) unfinished(job Job, cause error) (Outcome, error) {
 
 // Wait watches one job to its end, with defaults for everything: no Config, no
 // Route. Job.Route may be empty; it only names the job in errors. The error is
-// as that of Poller.Wait. It runs on package time; the end of ctx ends it.
+// as that of Poller.Wait. It runs on package time. The end of ctx ends it at once,
+// with what is known of the job; a call under way is cancelled, and what does not
+// heed that goes on in the background until it returns.
 func Wait(ctx context.Context, c Checker, job Job) (Outcome, error) {
 	job.Route = cmp.Or(job.Route, "job")
 	p, err := New(Config{Routes: []Route{{Name: job.Route, Checker: c}}})
@@ -170,8 +172,12 @@ func Wait(ctx context.Context, c Checker, job Job) (Outcome, error) {
 	go func() { ended <- p.Run(run) }()
 	o, err := p.Wait(ctx, job)
 	stop()
-	if e := <-ended; e != nil {
-		err = errors.Join(err, fmt.Errorf("jobpoll: %s: %w", job.Key(), e))
+	select {
+	case e := <-ended:
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("jobpoll: %s: %w", job.Key(), e))
+		}
+	case <-ctx.Done():
 	}
 	return o, err
 }

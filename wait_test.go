@@ -244,6 +244,33 @@ func TestWaitCarriesTheErrorBehindTheEnd(t *testing.T) {
 	})
 }
 
+func TestTheShortWaitEndsWithItsContextWhateverTheCheckerDoes(t *testing.T) {
+	for name, takes := range map[string]time.Duration{"heeds the context": 0, "does not": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, _ *synced) {
+				ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+				defer cancel()
+				start := time.Now()
+				o, err := jobpoll.Wait(ctx, jobpoll.CheckerFunc(func(ctx context.Context, _ jobpoll.Job) (jobpoll.Report, error) {
+					if takes == 0 {
+						<-ctx.Done()
+						return jobpoll.Report{}, ctx.Err()
+					}
+					time.Sleep(takes)
+					return jobpoll.Report{State: jobpoll.StateSucceeded}, nil
+				}), jobpoll.Job{ID: "a"})
+				assert.Equal(t, 7*time.Second, time.Since(start))
+				var stop *jobpoll.StopError
+				require.ErrorAs(t, err, &stop)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.Equal(t, jobpoll.ReasonNone, o.Reason)
+				assert.Equal(t, "a", o.Job.ID)
+				time.Sleep(takes) // what goes on ends with the call
+			})
+		})
+	}
+}
+
 func TestDrainWaitsUntilEveryEndHasBeenTaken(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *synced) {
 		b.check = states(jobpoll.StateRunning, 30*time.Second, jobpoll.Report{State: jobpoll.StateSucceeded})
