@@ -55,7 +55,7 @@ func (s *MemoryStore) Load(ctx context.Context) iter.Seq2[Record, error] {
 		slices.SortFunc(all, func(a, b Record) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID)) })
 		for _, r := range all {
 			if err := ctx.Err(); err != nil {
-				yield(Record{}, context.Cause(ctx))
+				yield(Record{}, contextError(ctx))
 				return
 			}
 			if !yield(r, nil) {
@@ -74,7 +74,7 @@ func clone(r Record) Record {
 // Get returns a record, or ErrNotFound.
 func (s *MemoryStore) Get(ctx context.Context, kind RecordKind, id string) (Record, error) {
 	if ctx.Err() != nil {
-		return Record{}, context.Cause(ctx)
+		return Record{}, contextError(ctx)
 	}
 	now := s.clock.Now()
 	s.mu.Lock()
@@ -89,7 +89,7 @@ func (s *MemoryStore) Get(ctx context.Context, kind RecordKind, id string) (Reco
 // Put writes a batch at once, unless it is of an owner that was replaced.
 func (s *MemoryStore) Put(ctx context.Context, batch []Record) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return contextError(ctx)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *MemoryStore) Put(ctx context.Context, batch []Record) error {
 // Lease takes, renews or releases the lease.
 func (s *MemoryStore) Lease(ctx context.Context, owner string, ttl time.Duration) (uint64, error) {
 	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
+		return 0, contextError(ctx)
 	}
 	now := s.clock.Now()
 	s.mu.Lock()

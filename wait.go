@@ -135,7 +135,10 @@ func (p *Poller) drained(why error) {
 // cause.
 func contextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
+	switch {
+	case cause == nil: // of a context that is not of package context
+		return err
+	case errors.Is(cause, err):
 		return cause
 	}
 	return fmt.Errorf("%w: %w", err, cause)

@@ -285,9 +285,9 @@ func (t *budgetTree) leave(now time.Time, w *waiter) (wakes []*waiter) {
 //
 // Waiters of a lane are served first come first; one whose node is closed
 // holds up no others. One that leaves leaves no debt. When ctx ends the error
-// names the budget and what was waited for, and wraps context.Cause(ctx); a ctx
-// that has ended already is granted nothing. Acquire on a nil *Budget does not
-// wait.
+// names the budget and what was waited for, and matches both ctx.Err() and
+// context.Cause(ctx); a ctx that has ended already is granted nothing. Acquire on
+// a nil *Budget does not wait.
 func (b *Budget) Acquire(ctx context.Context, lane Lane) (done func(error), err error) {
 	g, err := b.acquire(ctx, lane)
 	if err != nil {
@@ -301,7 +301,7 @@ func (b *Budget) acquire(ctx context.Context, lane Lane) (g grant, err error) {
 		return g, fmt.Errorf("jobpoll: budget %q: no such lane: %d", b.Name(), uint8(lane))
 	}
 	if ctx.Err() != nil {
-		return g, fmt.Errorf("jobpoll: budget %q: %s call not begun: %w", b.Name(), lane, context.Cause(ctx))
+		return g, fmt.Errorf("jobpoll: budget %q: %s call not begun: %w", b.Name(), lane, contextError(ctx))
 	}
 	if b == nil {
 		return g, nil
@@ -327,5 +327,5 @@ func (b *Budget) acquire(ctx context.Context, lane Lane) (g grant, err error) {
 	now := t.advance(t.lock())
 	why := b.waitsFor(now, lane)
 	t.unlock(t.leave(now, w))
-	return grant{}, fmt.Errorf("jobpoll: budget %q: waited for %s: %w", b.name, why, context.Cause(ctx))
+	return grant{}, fmt.Errorf("jobpoll: budget %q: waited for %s: %w", b.name, why, contextError(ctx))
 }

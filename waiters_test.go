@@ -73,15 +73,15 @@ func TestAcquireEndsWithItsContextAndSaysWhatItWaitedFor(t *testing.T) {
 		before  func(b *Budget)
 		message string
 	}{
-		{"total rate", Limits{Total: Limit{Rate: 0.01}}, nil, `jobpoll: budget "account/p": waited for the total rate of "account": enough`},
-		{"lane rate", Limits{Submit: LaneLimits{Limit: Limit{Rate: 0.01}}}, nil, `jobpoll: budget "account/p": waited for the submit rate of "account": enough`},
-		{"slots", Limits{Total: Limit{Concurrent: 1}}, nil, `jobpoll: budget "account/p": waited for one of 1 concurrent calls to end of "account": enough`},
-		{"lane slots", Limits{Submit: LaneLimits{Limit: Limit{Concurrent: 1}}}, nil, `jobpoll: budget "account/p": waited for one of 1 concurrent submit calls to end of "account": enough`},
-		{"jobs", Limits{Jobs: 2}, func(b *Budget) { b.jobStarted() }, `jobpoll: budget "account/p": waited for one of 2 remote jobs to end of "account": enough`},
+		{"total rate", Limits{Total: Limit{Rate: 0.01}}, nil, `jobpoll: budget "account/p": waited for the total rate of "account": context canceled: enough`},
+		{"lane rate", Limits{Submit: LaneLimits{Limit: Limit{Rate: 0.01}}}, nil, `jobpoll: budget "account/p": waited for the submit rate of "account": context canceled: enough`},
+		{"slots", Limits{Total: Limit{Concurrent: 1}}, nil, `jobpoll: budget "account/p": waited for one of 1 concurrent calls to end of "account": context canceled: enough`},
+		{"lane slots", Limits{Submit: LaneLimits{Limit: Limit{Concurrent: 1}}}, nil, `jobpoll: budget "account/p": waited for one of 1 concurrent submit calls to end of "account": context canceled: enough`},
+		{"jobs", Limits{Jobs: 2}, func(b *Budget) { b.jobStarted() }, `jobpoll: budget "account/p": waited for one of 2 remote jobs to end of "account": context canceled: enough`},
 		{"cool-down", Limits{}, func(b *Budget) {
 			g, _ := b.tryAcquire(b.now(), LaneSubmit)
 			g.done(rateLimit(3600))
-		}, `jobpoll: budget "account/p": waited for the end of the submit lane's cool-down at 2000-01-01T01:00:00Z: enough`},
+		}, `jobpoll: budget "account/p": waited for the end of the submit lane's cool-down at 2000-01-01T01:00:00Z: context canceled: enough`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -96,6 +96,7 @@ func TestAcquireEndsWithItsContextAndSaysWhatItWaitedFor(t *testing.T) {
 				done, err := b.Acquire(ctx, LaneSubmit)
 				assert.Nil(t, done)
 				require.ErrorIs(t, err, stop)
+				require.ErrorIs(t, err, context.Canceled)
 				assert.EqualError(t, err, c.message)
 				assert.Equal(t, time.Second, time.Since(start))
 				g.done(nil)
@@ -114,9 +115,10 @@ func TestAcquireGrantsNothingToAContextThatHasEnded(t *testing.T) {
 		done, err := n.Acquire(ctx, LaneSubmit)
 		assert.Nil(t, done)
 		require.ErrorIs(t, err, cause)
+		require.ErrorIs(t, err, context.Canceled)
 	}
 	_, err := b.Acquire(ctx, LaneSubmit)
-	assert.EqualError(t, err, `jobpoll: budget "account": submit call not begun: gone`)
+	assert.EqualError(t, err, `jobpoll: budget "account": submit call not begun: context canceled: gone`)
 	assert.Zero(t, b.snapshot().Submit.Granted)
 	_, err = b.Acquire(t.Context(), 7)
 	assert.EqualError(t, err, `jobpoll: budget "account": no such lane: 7`)
