@@ -36,7 +36,7 @@ func TestPanicsOfUserCodeEndNeitherTheProcessNorOtherJobs(t *testing.T) {
 	assert.Len(t, g.Updates(jobOf("J7").Key()), 3)
 	o := g.ended("J3")
 	assert.Equal(t, jobpoll.ReasonUnreachable, o.Reason)
-	assert.Contains(t, o.Message, "panic in check: decode of J3")
+	assert.Contains(t, o.Message, "panic in Check: decode of J3")
 	assert.Equal(t, []float64{2, 4, 8, 16, 32, 60}, gaps(g.looks("J3"))[:6], "with backoff")
 	assert.Len(t, g.Looks("J3"), 10)
 	for i := range 20 {
@@ -72,7 +72,7 @@ func TestAPanicInAHookIsReported(t *testing.T) {
 	for _, e := range g.panics {
 		where[e.Where]++
 	}
-	assert.Equal(t, map[string]int{"hook Looked": 2, "hook Scheduled": 2, "hook Stopped": 1, "hook Delivered": 1}, where)
+	assert.Equal(t, map[string]int{"Hooks.Looked": 2, "Hooks.Scheduled": 2, "Hooks.Stopped": 1, "Hooks.Delivered": 1}, where)
 	assert.EqualValues(t, 12, g.Metrics().Panics)
 }
 

@@ -42,7 +42,7 @@ func (p *Poller) hook(name string, k Key, f func()) {
 			p.meters.panics.Add(1)
 			p.log.Error("a hook panicked", "hook", name, "job", k.String(), "panic", scrub(fmt.Sprint(v)))
 			if h := p.hooks.Panicked; h != nil && name != "Panicked" {
-				p.hook("Panicked", k, func() { h(PanicEvent{Key: k, Where: "hook " + name, Value: v, Stack: stack}) })
+				p.hook("Panicked", k, func() { h(PanicEvent{Key: k, Where: "Hooks." + name, Value: v, Stack: stack}) })
 			}
 		}
 	}()

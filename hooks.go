@@ -196,7 +196,9 @@ type SubmitEvent struct {
 type PanicEvent struct {
 	// Key is the job it was about; zero where there is none.
 	Key Key
-	// Where names what was called: "Check", "OnStop", "Hooks.Looked", …
+	// Where names what was called, as it is called in Go: "Check", "CheckBatch",
+	// "Fetch", "Lookup", "Refresh", "Cancel", "Send", "OnUpdate", "OnStop",
+	// "Store.Load" and the other methods of it, "Hooks.Looked" and the other hooks.
 	Where string
 	Value any
 	Stack []byte

@@ -19,6 +19,19 @@ var callNames = []string{"check", "fetch", "look-up"}
 
 func (k callKind) String() string { return enumName(callNames, int(k)) }
 
+// method is what of the user's code the call goes to.
+func (c *lookCall) method() string {
+	switch {
+	case c.batch:
+		return "CheckBatch"
+	case c.kind == callFetch:
+		return "Fetch"
+	case c.kind == callLookup:
+		return "Lookup"
+	}
+	return "Check"
+}
+
 // lookCall is one call to the provider under way. What comes before lost is fixed
 // when it starts.
 type lookCall struct {
@@ -101,7 +114,7 @@ func (p *Poller) enterCall(r *record, c, whole *lookCall, now Stamp) {
 func (p *Poller) invoke(ctx context.Context, c *lookCall, a *answered) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.rep, a.results, a.err = Report{}, nil, p.panicked(c.job.Key(), c.kind.String(), v)
+			a.rep, a.results, a.err = Report{}, nil, p.panicked(c.job.Key(), c.method(), v)
 		}
 	}()
 	if c.batch {
