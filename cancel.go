@@ -2,6 +2,7 @@ package jobpoll
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -25,27 +26,22 @@ func (p *Poller) cancelBounded(ctx context.Context, run *runState, rt *route, jo
 	defer cancel(nil)
 	timer := p.line.clock.AfterFunc(cancelTimeout, func() { cancel(errTimeout) })
 	defer timer.Stop()
-	result := make(chan error, 1)
-	run.crew.enter()
-	go func() {
-		defer run.crew.leave()
-		result <- p.cancelRemote(timedContext{ctx}, rt, job)
-	}()
-	select {
-	case err := <-result:
-		if err == nil {
-			return "ok"
-		}
+	switch err := p.cancelRemote(ctx, &run.crew, rt, job); {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, errTimeout):
+		return errTimeout.Error()
+	default:
 		return scrubErr(err)
-	case <-ctx.Done():
-		return scrubErr(context.Cause(ctx))
 	}
 }
 
 // Cancel asks the provider to cancel the job, through the Checker's Canceler,
 // and goes on watching: the job may still succeed, and its end is told as the
 // provider tells it. The call is charged to the route's budget. It returns
-// ErrUnknownJob, ErrNoCanceler, the end of ctx, or the provider's refusal.
+// ErrUnknownJob, ErrNoCanceler, the end of ctx, or the provider's refusal. A call
+// that lasts longer than CheckTimeout is given up, also if the Canceler does not
+// heed its context, and the error matches context.DeadlineExceeded.
 func (p *Poller) Cancel(ctx context.Context, k Key, cause error) error {
 	p.mu.Lock()
 	r := p.find(k)
@@ -58,7 +54,7 @@ func (p *Poller) Cancel(ctx context.Context, k Key, cause error) error {
 	if rt.canceler == nil {
 		return fmt.Errorf("jobpoll: %s: %w", k, ErrNoCanceler)
 	}
-	if err := p.cancelRemote(ctx, rt, job); err != nil {
+	if err := p.cancelRemote(ctx, &crew{}, rt, job); err != nil {
 		return &cancelError{k, err}
 	}
 	p.log.Info("job cancelled at the provider's", "job", k.String(), "cause", scrubErr(cause))
@@ -78,16 +74,33 @@ func (e *cancelError) Error() string {
 
 func (e *cancelError) Unwrap() error { return e.err }
 
-func (p *Poller) cancelRemote(ctx context.Context, rt *route, job Job) (err error) {
+// cancelRemote makes the call, as one of the crew. It waits for the budget until
+// ctx ends, and for the answer no longer than CheckTimeout.
+func (p *Poller) cancelRemote(ctx context.Context, crew *crew, rt *route, job Job) error {
 	g, err := rt.budget.acquire(ctx, LaneStatus)
 	if err != nil {
 		return err
 	}
-	err = errGoexit // until it has returned
-	defer func() {
-		read := readError(err)
-		rt.meter.refused(read)
-		p.answered(rt, job.Key(), g, read)
+	call, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := p.line.clock.AfterFunc(rt.CheckTimeout, func() { cancel(errTimeout) })
+	defer timer.Stop()
+	timed := timedContext{call}
+	result := make(chan error, 1)
+	crew.enter()
+	go func() {
+		defer crew.leave()
+		err := errGoexit // until it has returned
+		defer func() { result <- err }()
+		err = p.guard(job.Key(), "Cancel", func() error { return rt.canceler.Cancel(timed, job) })
 	}()
-	return p.guard(job.Key(), "Cancel", func() error { return rt.canceler.Cancel(ctx, job) })
+	select {
+	case err = <-result:
+	case <-call.Done():
+		err = contextError(timed)
+	}
+	read := readError(err)
+	rt.meter.refused(read)
+	p.answered(rt, job.Key(), g, read)
+	return err
 }

@@ -91,6 +91,49 @@ func TestACancelThatPanicsLeavesNothingBehind(t *testing.T) {
 	assert.Equal(t, jobpoll.ReasonSucceeded, g.ended("a").Reason)
 }
 
+func TestACancelLastsNoLongerThanACallMay(t *testing.T) {
+	for name, hang := range map[string]func(context.Context){
+		"heeds its context": func(ctx context.Context) { <-ctx.Done() },
+		"does not":          func(context.Context) { time.Sleep(time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *synced) {
+				b.check = func(context.Context, jobpoll.Job) (jobpoll.Report, error) {
+					return jobpoll.Report{State: jobpoll.StateRunning}, nil
+				}
+				b.start(func(_ *jobpoll.Config, r *jobpoll.Route) {
+					r.CheckTimeout = 3 * time.Second
+					r.Checker = hangingCanceler{r.Checker, hang}
+				})
+				k := b.watch("a")
+				start := time.Now()
+				err := b.Cancel(t.Context(), k, nil)
+				assert.Equal(t, 3*time.Second, time.Since(start))
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.ErrorContains(t, err, "jobpoll: r/a: cancel: ")
+
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				start = time.Now()
+				require.ErrorIs(t, b.Cancel(ctx, k, nil), context.DeadlineExceeded)
+				assert.Equal(t, time.Second, time.Since(start), "or the end of ctx")
+				assert.Zero(t, b.Metrics().Budgets["(default)"].Status.InFlight)
+				time.Sleep(time.Hour)
+			})
+		})
+	}
+}
+
+type hangingCanceler struct {
+	jobpoll.Checker
+	hang func(context.Context)
+}
+
+func (c hangingCanceler) Cancel(ctx context.Context, _ jobpoll.Job) error {
+	c.hang(ctx)
+	return context.Cause(ctx)
+}
+
 func TestAbandonIsLocalAndStopsACallUnderWay(t *testing.T) {
 	g := newRig(t, nil)
 	k := g.watch("a", "hang")
@@ -132,7 +175,7 @@ func TestAStopForTimeCancelsTheRemoteJobOnce(t *testing.T) {
 		}, "panic in Cancel: no", 60},
 		"exits": {func(*trial) func(context.Context, jobpoll.Job) error {
 			return func(context.Context, jobpoll.Job) error { runtime.Goexit(); return nil }
-		}, "the call timed out", 65},
+		}, "ended its goroutine", 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newRigOnly(t)

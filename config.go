@@ -107,7 +107,9 @@ type Route struct {
 	Reconciler Reconciler
 	// Callbacks: a func set here replaces that of Config.
 	Callbacks Callbacks
-	// CheckTimeout bounds one call. Zero: 30 s. Negative is refused.
+	// CheckTimeout bounds one call of Check, CheckBatch, Fetch, Lookup and Refresh,
+	// and of Cancel where Poller.Cancel asks for it, without the wait for the budget.
+	// Zero: 30 s. Negative is refused.
 	CheckTimeout time.Duration
 	// SubmitTimeout bounds one call of Submission.Send, after which its answer counts as
 	// lost. Zero: 2 min. Negative is refused.
