@@ -81,7 +81,8 @@ type Config struct {
 
 // Route is a kind of job: an adapter and how to use it.
 type Route struct {
-	// Name is what Job.Route says. Required, unique within a Poller.
+	// Name is what Job.Route says. Required, unique within a Poller, UTF-8 of at
+	// most 4096 bytes.
 	Name string
 	// Family pools durations: jobs of one family and profile take alike long.
 	// Empty: Name.
@@ -177,6 +178,8 @@ func (r *Route) faults(at string) []error {
 	var all []error
 	if r.Name == "" {
 		all = append(all, configError(at+".Name", "is empty; Job.Route refers to it"))
+	} else if !usableID(r.Name) {
+		all = append(all, configError(at+".Name", "is not valid UTF-8 of at most %d bytes (%q); Job.Route refers to it", maxID, clip(r.Name, 64)))
 	} else {
 		at = fmt.Sprintf("%s (%q)", at, r.Name)
 	}
@@ -317,6 +320,12 @@ func (g Guidance) faults(at string) []error {
 	return all
 }
 
+// maxID bounds what jobs are known by, in bytes: routes, ids and ClientKeys.
+const maxID = 4096
+
+// usableID reports whether something can be known by a text.
+func usableID(s string) bool { return s != "" && len(s) <= maxID && utf8.ValidString(s) }
+
 // faults lists what makes a job impossible to watch.
 func (j Job) faults() error {
 	var all []error
@@ -326,9 +335,15 @@ func (j Job) faults() error {
 	if j.ID == "" {
 		all = append(all, fmt.Errorf("jobpoll: %s: Job.ID is empty; it must be the id that the provider gave", j.Key()))
 	}
-	for _, f := range []struct{ name, s string }{{"Route", j.Route}, {"ID", j.ID}, {"ClientKey", j.ClientKey}, {"Ref", j.Ref}, {"Profile", j.Profile}} {
+	at := func() string { return clip(fmt.Sprintf("%q", j.Key()), 256) }
+	for _, f := range []struct{ name, s string }{{"Route", j.Route}, {"ID", j.ID}, {"ClientKey", j.ClientKey}} {
+		if f.s != "" && !usableID(f.s) {
+			all = append(all, fmt.Errorf("jobpoll: %s: Job.%s is not valid UTF-8 of at most %d bytes", at(), f.name, maxID))
+		}
+	}
+	for _, f := range []struct{ name, s string }{{"Ref", j.Ref}, {"Profile", j.Profile}} {
 		if !utf8.ValidString(f.s) {
-			all = append(all, fmt.Errorf("jobpoll: %q: Job.%s is not valid UTF-8", j.Key(), f.name))
+			all = append(all, fmt.Errorf("jobpoll: %s: Job.%s is not valid UTF-8", at(), f.name))
 		}
 	}
 	for _, f := range []struct {

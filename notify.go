@@ -3,7 +3,6 @@ package jobpoll
 import (
 	"context"
 	"fmt"
-	"unicode/utf8"
 )
 
 // Notify hands a notice over. Nil means that it has been taken over: applied,
@@ -44,16 +43,13 @@ func (p *Poller) Notify(ctx context.Context, n Notice) error {
 	return err
 }
 
-// maxNoticeText bounds the ids of a notice, in bytes.
-const maxNoticeText = 4096
-
 func (n *Notice) faults() error {
 	if n.Key.ID == "" && n.ClientKey == "" {
 		return fmt.Errorf("jobpoll: Notify: the notice names no job: set Key, or ClientKey")
 	}
 	for _, f := range []struct{ name, s string }{{"Key.Route", n.Key.Route}, {"Key.ID", n.Key.ID}, {"ClientKey", n.ClientKey}} {
-		if !utf8.ValidString(f.s) || len(f.s) > maxNoticeText {
-			return fmt.Errorf("jobpoll: Notify: Notice.%s is not valid UTF-8 of at most %d bytes (%q)", f.name, maxNoticeText, clip(f.s, 64))
+		if f.s != "" && !usableID(f.s) {
+			return fmt.Errorf("jobpoll: Notify: Notice.%s is not valid UTF-8 of at most %d bytes (%q)", f.name, maxID, clip(f.s, 64))
 		}
 	}
 	return nil

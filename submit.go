@@ -29,7 +29,8 @@ type Submission struct {
 // Sent is the provider's answer to a submission.
 type Sent struct {
 	// ID is the provider's id of the job, never one's own. An empty one without an
-	// error is ambiguous: there is nothing to ask about.
+	// error is ambiguous: there is nothing to ask about. So is one that cannot be
+	// watched, see Watch.
 	ID string
 	// Ref becomes Job.Ref. Empty: Report.Ref, else that of the Submission.
 	Ref string

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf8"
 )
 
 // What an error of Submission.Send can match with errors.Is to say what it means,
@@ -173,7 +172,7 @@ func judgeSend(id string, err error) (v sendVerdict) {
 			v = sendDoubtful
 		}
 	}()
-	usable := id != "" && utf8.ValidString(id)
+	usable := usableID(id)
 	switch {
 	case err == nil && usable:
 		return sendTaken

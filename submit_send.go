@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jobpoll/jobpoll/internal/sending"
 )
@@ -204,7 +203,7 @@ func (p *Poller) sendReturned(work context.Context, s *submission, g grant, sent
 		case SubmissionInDoubt: // it may have gone out until now
 			s.doubt.Since = now
 		}
-		if sent.ID != "" && utf8.ValidString(sent.ID) && s.found == nil { // worth a look
+		if usableID(sent.ID) && s.found == nil { // worth a look
 			s.found = &sighting{id: sent.ID, ref: sent.Ref, via: ViaSubmit}
 		}
 		p.unlock()

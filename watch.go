@@ -10,7 +10,8 @@ import (
 // second call changes nothing. With a Store the job has been stored when Watch
 // returns nil; an error of the store is returned and the job is not watched.
 //
-// It refuses an empty id, an unknown route (ErrUnknownRoute), any job while
+// It refuses an empty id, a route, an id or a ClientKey that is longer than 4096
+// bytes or no UTF-8, as Notify does, an unknown route (ErrUnknownRoute), any job while
 // another Poller has the lease of the Store (ErrNotOwner; see Run), a ClientKey of
 // another job (ErrDuplicateKey), and a job whose end is known (ErrResolved),
 // unless we only stopped watching it and the remote job may still bring a
