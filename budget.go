@@ -45,6 +45,7 @@ type Budget struct {
 	turn      Lane // whose the next token is that nobody has reserved
 	jobs      int  // remote jobs of this node and those below
 	ownJobs   int  // of this node alone
+	doubted   int  // those of jobs that are submissions whose answer was lost
 }
 
 // laneState is one lane of one node. Counts include the nodes below.
@@ -243,6 +244,19 @@ func (b *Budget) jobStarted() {
 	b.ownJobs++
 	for x := b; x != nil; x = x.parent {
 		x.jobs++
+	}
+}
+
+// doubts counts how many more of the remote jobs are submissions whose answer was
+// lost.
+func (b *Budget) doubts(n int) {
+	if b == nil {
+		return
+	}
+	b.tree.mu.Lock()
+	defer b.tree.mu.Unlock()
+	for x := b; x != nil; x = x.parent {
+		x.doubted += n
 	}
 }
 

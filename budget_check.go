@@ -132,6 +132,9 @@ func (b *Budget) waitsFor(now time.Time, lane Lane) string {
 		what = fmt.Sprintf("one of %d concurrent calls to end", v.node.limits.Total.Concurrent)
 	case jobSlots:
 		what = fmt.Sprintf("one of %d remote jobs to end", v.node.limits.Jobs)
+		if n := v.node.doubted; n > 0 {
+			what = fmt.Sprintf("one of %d remote jobs to end (%d held by submissions whose answer was lost: Poller.Resolve frees them)", v.node.limits.Jobs, n)
+		}
 	}
 	if v.node != b {
 		what += fmt.Sprintf(" of %q", v.node.name)

@@ -77,8 +77,10 @@ type Limits struct {
 	Submit LaneLimits `json:"submit,omitzero"`
 	// Jobs is how many remote jobs may run at once: submissions wait while so
 	// many are unresolved or being submitted (a submission holds its place
-	// until done: call Watch before it). Status calls do not wait. Zero: no
-	// limit. Negative is a fault and counts as zero.
+	// until done: call Watch before it). One of Poller.Submit whose answer was lost
+	// may have made a job, so it holds its place until it is found or surely not
+	// there, resolved (Poller.Resolve), or StopRules.MaxAge old. Status calls do
+	// not wait. Zero: no limit. Negative is a fault and counts as zero.
 	Jobs int `json:"jobs,omitempty"`
 }
 

@@ -12,7 +12,9 @@ type SubmissionInfo struct {
 	// Since is when that began.
 	Since time.Time `json:"since"`
 	// Position is the place in the line of the route's budget, 1-based, and Reason
-	// what the line waits for; both only while the State is SubmissionWaiting.
+	// what the line waits for; both only while the State is SubmissionWaiting. Where
+	// that is a place of Limits.Jobs it says how many are held by submissions whose
+	// answer was lost.
 	Position int    `json:"position,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	// SentAt is when Send was called; zero: not yet.

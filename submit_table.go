@@ -211,12 +211,14 @@ func (p *Poller) holdSubmitSlot(s *submission) {
 	s.slotHeld = true
 	s.slotEnds = s.sentAt.Add(min(s.route.rules(s.job.Expected, s.job.Profile).MaxAge, MaxRetryAfter))
 	s.route.budget.jobStarted()
+	s.route.budget.doubts(1)
 }
 
 // freeSubmitSlot gives it back; waiters of the budget may be woken, so later.
 func (p *Poller) freeSubmitSlot(s *submission) {
 	if s.slotHeld {
 		s.slotHeld = false
+		s.route.budget.doubts(-1)
 		p.giveJobSlot(s.route.budget)
 	}
 }
