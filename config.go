@@ -19,6 +19,11 @@ const (
 
 // Config is what a Poller is made from. The zero Config is valid: routes can
 // be added later.
+//
+// In all of it, with its routes and their rules, zero is the default. A negative
+// value is refused, but for LeaseTTL and Coalesce, which it switches off. What is
+// on by default is switched off by the constants named with it: NoLimit, NoCount,
+// NoPlan, NoJitter.
 type Config struct {
 	// Routes are the kinds of job that can be watched. More with AddRoute.
 	Routes []Route

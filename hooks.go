@@ -22,8 +22,10 @@ type Hooks struct {
 	Looked func(LookEvent)
 	// Scheduled is called when the next look of a job has been planned.
 	Scheduled func(ScheduleEvent)
-	// Stopped is called once for each watch that ended, after its outcome was
-	// stored and before OnStop.
+	// Stopped is called for each watch that ended, and for each submission whose end
+	// OnStop is told of: after its outcome was stored and before OnStop, once in each
+	// process that tells it. So it is called again after a restart if OnStop had not
+	// taken the outcome.
 	Stopped func(StopEvent)
 	// RateLimited is called for each answer to a call of the Poller (a look, a
 	// submission, a cancellation, a look-up) that closes a node of a budget, or
@@ -86,8 +88,8 @@ type LookEvent struct {
 type ScheduleEvent struct {
 	Key Key
 	At  time.Time
-	// Cause is what set the instant: the name of a Cause.
-	Cause string
+	// Cause is what set the instant.
+	Cause Cause
 }
 
 // StopEvent is the end of a watch.

@@ -274,7 +274,7 @@ func (p *Poller) schedule(r *record, d step, now Stamp) {
 	p.plan(r.slot, at)
 	p.touch(r)
 	if f := p.hooks.Scheduled; f != nil {
-		e := ScheduleEvent{Key: r.job.Key(), At: toWall(at, p.line.shift()), Cause: d.cause.String()}
+		e := ScheduleEvent{Key: r.job.Key(), At: toWall(at, p.line.shift()), Cause: d.cause}
 		p.after = append(p.after, func() { p.hook("Scheduled", e.Key, func() { f(e) }) })
 	}
 }
