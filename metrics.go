@@ -124,7 +124,8 @@ type RouteMetrics struct {
 	// and with what looks like an id masked; the rest are "other", no word at
 	// all is "(none)".
 	UnknownWords map[string]uint64 `json:"unknown_words"`
-	// UnknownLooks grows with each look that found no such job.
+	// UnknownLooks grows with each look that found no such job: it is
+	// LookErrors[ErrorNoSuchJob]. StopRules.UnknownLooks is about words instead.
 	UnknownLooks uint64 `json:"unknown_looks"`
 	// Age is how old the unresolved jobs are.
 	Age AgeMetrics `json:"age"`

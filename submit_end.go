@@ -86,7 +86,7 @@ func (p *Poller) concludeSubmission(s *submission, o Outcome, now Stamp) {
 	if s.route != nil {
 		s.route.meter.submissionStopped(o.Reason)
 	}
-	s.outcome, s.attempts, s.delivered, s.tellAt = &o, 0, false, 0
+	s.outcome, s.attempts, s.delivered, s.tellAt, s.hooked = &o, 0, false, 0, false
 }
 
 // withdraw ends a submission that waits. Called under the lock.
@@ -221,9 +221,10 @@ func (p *Poller) tellSubmissionEnd(ctx context.Context, s *submission) bool {
 	}
 	cb := p.callbacks.merge(s.route.Callbacks)
 	told := s.outcome
-	o, attempt := *told, int(s.attempts)+1
+	o, attempt, first := *told, int(s.attempts)+1, !s.hooked
+	s.hooked = true
 	p.unlock()
-	if attempt == 1 {
+	if first {
 		p.log.Log(ctx, slog.LevelWarn, "submission ended", "route", o.Job.Route, "client_key", clip(o.Job.ClientKey, 64), "reason", o.Reason.String(), "error", o.Err())
 		if f := p.hooks.Stopped; f != nil {
 			p.hook("Stopped", o.Job.Key(), func() { f(StopEvent{Outcome: o}) })

@@ -67,6 +67,7 @@ type submission struct {
 
 	outcome   *Outcome // to be told to OnStop
 	attempts  int32
+	hooked    bool // Hooks.Stopped has been told of outcome
 	delivered bool
 
 	rev    uint64 // of its record in the store
