@@ -40,9 +40,9 @@ type Sample struct {
 	// Running is the age at which the job was seen to start to run, for jobs that
 	// were seen in the queue or whose provider tells the start. Zero: not known.
 	Running time.Duration
-	// Told is one of the estimates that the provider gave, Moved one that was
-	// drawn from progress; the first of each is best. Which one is taken must not
-	// depend on when the job ended.
+	// Told is an estimate of the provider's, Moved one computed from progress;
+	// zero: none. Take the first of each, and never one chosen because of when the
+	// job ended.
 	Told, Moved Estimate
 	// At is when this was learned.
 	At time.Time

@@ -17,10 +17,11 @@ var ErrNotAmbiguous = errors.New("the submission is not ambiguous")
 // the job as of any other, and not of an empty id. Where a Submit still waits it
 // returns what was resolved.
 //
-// Nil: it has been stored. It returns ErrUnknownJob for a key that is not known and
-// ErrNotAmbiguous for one whose end is known, unless that is the same. With an error
-// of the store nothing has changed, but that a job whose id was given is watched
-// (a *SubmitError with SubmitUnstored) and stored later.
+// A nil error: the answer is stored. ErrUnknownJob: no submission has that key.
+// ErrNotAmbiguous: its end is known and is another than the one given, or it is not
+// known yet, as it waits or is being sent. With an error of the store nothing has
+// changed, but that a job whose id was given is watched (a *SubmitError with
+// SubmitUnstored) and stored later.
 func (p *Poller) Resolve(ctx context.Context, clientKey, remoteID string) error {
 	named := func(err error) error {
 		return fmt.Errorf("jobpoll: Resolve: ClientKey %q: %w", clip(clientKey, 64), err)

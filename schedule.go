@@ -33,9 +33,9 @@ type Schedule struct {
 	// Queued is the delay while the provider says that the job is queued.
 	// Zero: the cap of the job's bucket, or the longest of Delays.
 	Queued time.Duration `json:"queued,omitempty"`
-	// NearEnd, if set, is the longest delay from 0.9 to 1.1 times the expected
-	// duration, and the look that enters that window is late for its start by
-	// no more. Zero: off. An estimate of the end and a learned Plan go first.
+	// NearEnd bounds the gap while the job's age is 0.9 to 1.1 times the expected
+	// duration, and the first look in that window comes at most NearEnd after its
+	// start. Zero: off. An estimate of the end and a learned Plan go first.
 	NearEnd time.Duration `json:"near_end,omitempty"`
 	// PollCost is the price of one look in time of delay: a Plan makes
 	// PollCost·(looks) + delay least. A quarter of it gives half the delay for

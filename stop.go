@@ -200,7 +200,8 @@ type Outcome struct {
 	// look failed, or of the caller's cause for an abandoned job.
 	ErrorKind ErrorKind `json:"error_kind,omitempty"`
 	Message   string    `json:"message,omitempty"`
-	// Polls counts the calls that were made for this job.
+	// Polls counts the looks at this job, fetches and look-ups included: in a batch
+	// one for each of its jobs. One that a shutdown cut off is not counted.
 	Polls       int       `json:"polls"`
 	FirstPollAt time.Time `json:"first_poll_at,omitzero"`
 	LastPollAt  time.Time `json:"last_poll_at,omitzero"`

@@ -80,7 +80,8 @@ type SubmitError struct {
 	ErrorKind ErrorKind
 	// RetryAt is from when on the submission may be made again, as a wall time: what
 	// the provider asked for, and the end of the lane's cool-down. Zero: at once, if
-	// it may be (Safe). One that was refused as invalid or for a policy will be again.
+	// it may be (Safe). One that was refused as invalid or for a policy will be
+	// refused again.
 	RetryAt time.Time
 	// Err is the cause; it may be nil.
 	Err error

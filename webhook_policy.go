@@ -10,7 +10,7 @@ type WebhookMode uint8
 const (
 	// WebhookLearned looks as if there were none, until notices have told
 	// enough ends and it is known by measurement how long the jobs of a profile
-	// take. It never takes for sure that the next webhook comes.
+	// take. It never relies on the next webhook.
 	WebhookLearned WebhookMode = iota
 	// WebhookExpected waits for them from the first job on, until too many
 	// have stayed away.
