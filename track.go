@@ -19,67 +19,87 @@ const trackVersion = 1
 //
 // Its times are of whatever clock the caller gives to Observe. Fields may be
 // read but are best left alone.
+//
+// The fields stand as they are packed best, not by subject.
 type Track struct {
+	// Version is 1 once there was a look.
 	Version uint8 `json:"v,omitempty"`
 
-	// State and RawStatus are what the provider said last; Furthest is the
-	// most advanced pending state so far.
-	State    State `json:"state,omitempty"`
+	// State is what the provider said last.
+	State State `json:"state,omitempty"`
+	// Furthest is the most advanced pending State so far.
 	Furthest State `json:"furthest,omitempty"`
 	// End is set once an answer ended the job; it never changes then.
-	End     Reason      `json:"end,omitempty"`
+	End Reason `json:"end,omitempty"`
+	// Failure is why the provider failed the job, if End says that it did.
 	Failure FailureKind `json:"failure,omitempty"`
-	// ErrorKind and Message are those of the last look if it failed.
+	// ErrorKind is that of the last look, if it failed.
 	ErrorKind ErrorKind `json:"error_kind,omitempty"`
-	// FinishAt is the estimated end while an estimate holds, else zero;
-	// FinishTold tells the provider's estimate from one drawn from progress;
-	// Remaining is the least time left that the provider has told.
+	// FinishTold: FinishAt is the provider's estimate, and not drawn from progress.
 	FinishTold bool `json:"finish_told,omitempty"`
 	// NoOutput: the job has ended, but its output was not there yet.
-	NoOutput  bool          `json:"no_output,omitempty"`
-	FinishAt  Stamp         `json:"finish_at,omitzero"`
+	NoOutput bool `json:"no_output,omitempty"`
+	// FinishAt is the estimated end while an estimate holds, else zero.
+	FinishAt Stamp `json:"finish_at,omitzero"`
+	// Remaining is the least time left that the provider has told; zero: none.
 	Remaining time.Duration `json:"remaining,omitempty"`
-	RawStatus string        `json:"raw_status,omitempty"`
-	Message   string        `json:"message,omitempty"`
+	// RawStatus is the provider's word for State, as it was told last.
+	RawStatus string `json:"raw_status,omitempty"`
+	// Message is the error of the last look, if it failed.
+	Message string `json:"message,omitempty"`
 
-	// Looks counts the answers taken in, good or not; FirstAt, LastAt and
-	// GoodAt are the instants of the first, the last, and the last good one;
-	// Gap is the time between the last two.
-	FirstAt Stamp         `json:"first_at,omitzero"`
-	LastAt  Stamp         `json:"last_at,omitzero"`
-	GoodAt  Stamp         `json:"good_at,omitzero"`
-	Gap     time.Duration `json:"gap,omitempty"`
+	// FirstAt is the instant of the first answer, good or not.
+	FirstAt Stamp `json:"first_at,omitzero"`
+	// LastAt is the instant of the last answer, good or not.
+	LastAt Stamp `json:"last_at,omitzero"`
+	// GoodAt is the instant of the last good answer.
+	GoodAt Stamp `json:"good_at,omitzero"`
+	// Gap is the time between the last two answers.
+	Gap time.Duration `json:"gap,omitempty"`
 	// NotBefore is the provider's wait for the next request of this job.
 	NotBefore Stamp `json:"not_before,omitzero"`
 
-	// Progress is the highest told, ProgressTold how often one was told,
-	// AdvancedAt the last advance of any kind. Unchanged counts good answers
-	// in a row without progress.
-	Progress   float64 `json:"progress,omitempty"`
-	AdvancedAt Stamp   `json:"advanced_at,omitzero"`
-	QueuedAt   Stamp   `json:"queued_at,omitzero"`
-	RunningAt  Stamp   `json:"running_at,omitzero"`
-	// OriginAt and Origin are the point from which progress is measured.
-	OriginAt Stamp   `json:"origin_at,omitzero"`
-	Origin   float64 `json:"origin,omitempty"`
+	// Progress is the highest told, 0 to 1.
+	Progress float64 `json:"progress,omitempty"`
+	// AdvancedAt is the last advance of any kind.
+	AdvancedAt Stamp `json:"advanced_at,omitzero"`
+	// QueuedAt is when the job was first seen in the queue, or back in it.
+	QueuedAt Stamp `json:"queued_at,omitzero"`
+	// RunningAt is when the job was first seen running, or running again after it
+	// was back in the queue; the provider's own time of that where it tells one
+	// that can be.
+	RunningAt Stamp `json:"running_at,omitzero"`
+	// OriginAt is the instant from which progress is measured.
+	OriginAt Stamp `json:"origin_at,omitzero"`
+	// Origin is the progress at OriginAt.
+	Origin float64 `json:"origin,omitempty"`
 
-	Looks         int32 `json:"looks,omitempty"`
-	Unchanged     int32 `json:"unchanged,omitempty"`
-	ProgressTold  int32 `json:"progress_told,omitempty"`
+	// Looks counts the answers taken in, good or not.
+	Looks int32 `json:"looks,omitempty"`
+	// Unchanged counts good answers in a row without progress.
+	Unchanged int32 `json:"unchanged,omitempty"`
+	// ProgressTold is how often a progress was told.
+	ProgressTold int32 `json:"progress_told,omitempty"`
+	// QueuePosition is the place in the provider's queue that was told last; zero:
+	// none, or the job is not in it.
 	QueuePosition int32 `json:"queue_position,omitempty"`
 
-	// Errors counts transient errors in a row, Limited rate limits, Missing
-	// unknown jobs, Unknown unknown words; the times are when a row began. A
-	// good answer ends the first three rows and a transient error that of
-	// Missing; a word that is known ends that of Unknown, an answer without a
-	// word leaves it.
-	Errors    int32 `json:"errors,omitempty"`
-	Limited   int32 `json:"limited,omitempty"`
-	Missing   int32 `json:"missing,omitempty"`
-	Unknown   int32 `json:"unknown,omitempty"`
+	// Errors counts transient errors in a row. A good answer ends the row.
+	Errors int32 `json:"errors,omitempty"`
+	// Limited counts rate limits in a row. A good answer ends the row.
+	Limited int32 `json:"limited,omitempty"`
+	// Missing counts answers in a row that the job is not known. A good answer
+	// ends the row, and a transient error does.
+	Missing int32 `json:"missing,omitempty"`
+	// Unknown counts answers in a row with a word that the adapter does not know.
+	// One that it knows ends the row, an answer without a word leaves it.
+	Unknown int32 `json:"unknown,omitempty"`
+	// MissingAt is when the row of Missing began.
 	MissingAt Stamp `json:"missing_at,omitzero"`
+	// UnknownAt is when the row of Unknown began.
 	UnknownAt Stamp `json:"unknown_at,omitzero"`
-	AuthAt    Stamp `json:"auth_at,omitzero"`
+	// AuthAt is the first refusal of credentials since the last good answer.
+	AuthAt Stamp `json:"auth_at,omitzero"`
 }
 
 // Change is a set of what an answer changed. Zero: nothing that a user of the
@@ -251,7 +271,7 @@ func (t *Track) observeReport(r *Report, now Stamp) Change {
 		if r.Failure != nil {
 			t.Failure = r.Failure.Kind
 		}
-		t.End = ReasonSucceeded + Reason(state-StateSucceeded)
+		t.End = endReasons[state]
 		return c | ChangeEnded
 	}
 	t.NoOutput = false
@@ -308,6 +328,11 @@ func (t *Track) observePending(state State, first bool, r *Report, now Stamp) Ch
 	}
 	t.Unchanged = addCount(t.Unchanged)
 	return c
+}
+
+// endReasons is why a watch ends when the provider tells such a State.
+var endReasons = [...]Reason{
+	StateSucceeded: ReasonSucceeded, StateFailed: ReasonFailed, StateCanceled: ReasonCanceled, StateExpired: ReasonExpired,
 }
 
 // clearFailures ends the rows of failed looks.

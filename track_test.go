@@ -393,3 +393,15 @@ func mustJSON(t testing.TB, v any) string {
 	require.NoError(t, err)
 	return string(b)
 }
+
+func TestEachStateThatEndsAJobHasAReason(t *testing.T) {
+	for s := StateUnknown; s <= StateExpired; s++ {
+		track, change := Track{}.Observe(Report{State: s}, nil, t0)
+		if !s.Terminal() {
+			require.Equal(t, ReasonNone, track.End, s)
+			continue
+		}
+		require.Equal(t, s.String(), track.End.String())
+		require.NotZero(t, change&ChangeEnded)
+	}
+}
