@@ -117,7 +117,7 @@ type ProfileInfo struct {
 // Profiles goes over the measured durations of all profiles seen, a bounded
 // number.
 func (p *Poller) Profiles() iter.Seq[ProfileInfo] {
-	return p.learned.Profiles
+	return p.learned.Profiles()
 }
 
 // describe makes the public view of a record.

@@ -422,7 +422,7 @@ func TestWhatIsLearnedWhileProfilesAreStoredIsStoredToo(t *testing.T) {
 		require.NoError(t, json.Unmarshal(stored[0].Data, &v))
 		l := jobpoll.NewLearner(0)
 		require.NoError(t, l.Import(v.State))
-		for i := range l.Profiles {
+		for i := range l.Profiles() {
 			assert.Equal(t, 3, i.Count)
 		}
 	})

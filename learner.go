@@ -1,6 +1,7 @@
 package jobpoll
 
 import (
+	"iter"
 	"time"
 
 	"github.com/jobpoll/jobpoll/internal/durations"
@@ -98,10 +99,12 @@ func (l *Learner) familyPlan(family string, s Schedule) *Plan { return l.Plan(fa
 const noProfile = "\xff"
 
 // Profiles goes over what has been learned, sorted by family and profile.
-func (l *Learner) Profiles(yield func(ProfileInfo) bool) {
-	for d := range l.table.Profiles() {
-		if !yield(ProfileInfo{Family: d.Family, Profile: d.Profile, Count: int(d.Count), P10: d.P10, P50: d.P50, P90: d.P90, P99: d.P99, LastAt: d.Last}) {
-			return
+func (l *Learner) Profiles() iter.Seq[ProfileInfo] {
+	return func(yield func(ProfileInfo) bool) {
+		for d := range l.table.Profiles() {
+			if !yield(ProfileInfo{Family: d.Family, Profile: d.Profile, Count: int(d.Count), P10: d.P10, P50: d.P50, P90: d.P90, P99: d.P99, LastAt: d.Last}) {
+				return
+			}
 		}
 	}
 }

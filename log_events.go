@@ -27,7 +27,7 @@ func (e ScheduleEvent) LogValue() slog.Value {
 	var g logGroup
 	g.key(e.Key)
 	g.at("at", e.At)
-	g.name("cause", e.Cause)
+	logName(&g, "cause", e.Cause)
 	return g.value()
 }
 
@@ -39,7 +39,11 @@ func (e CoolEvent) LogValue() slog.Value {
 	var g logGroup
 	g.name("route", e.Route)
 	g.name("budget", e.Budget)
+	if e != (CoolEvent{}) {
+		g.name("lane", e.Lane.String()) // that of looks is zero
+	}
 	logName(&g, "scope", e.Scope)
+	logName(&g, "kind", e.Kind)
 	g.at("until", e.Until)
 	g.key(e.Key)
 	return g.value()

@@ -337,7 +337,7 @@ func (r *routeMeter) snapshot(now time.Time, dst []cohort) (RouteMetrics, []coho
 		PollsPerCompletion: r.polls.snapshot(), DelayExact: r.exact.snapshot(), DelayBound: r.bound.snapshot(),
 		Lateness:    r.lateness.snapshot(),
 		RateLimited: r.errors[ErrorRateLimited] + r.errors[ErrorConcurrency] + r.limited, MalformedHints: r.malformed,
-		UnknownWords: r.words.snapshot(), UnknownLooks: r.errors[ErrorNoSuchJob], Webhook: r.webhook, Submissions: r.submits,
+		UnknownWords: r.words.snapshot(), Webhook: r.webhook, Submissions: r.submits,
 	}
 	for k := ErrorTransient; k <= ErrorUnknown; k++ {
 		s.LookErrors[k] = r.errors[k]

@@ -217,7 +217,7 @@ func TestWhatALookSaysIsCounted(t *testing.T) {
 	s := m.snapshot(meterNow, levels{}).Total
 	assert.EqualValues(t, 6, s.Looks)
 	assert.EqualValues(t, 2, s.RateLimited)
-	assert.EqualValues(t, 2, s.UnknownLooks)
+	assert.EqualValues(t, 2, s.LookErrors[ErrorNoSuchJob])
 	assert.EqualValues(t, 1, s.MalformedHints)
 	assert.EqualValues(t, 1, s.LookErrors[ErrorUnknown])
 	assert.EqualValues(t, 6, s.Lateness.Count)

@@ -124,9 +124,6 @@ type RouteMetrics struct {
 	// and with what looks like an id masked; the rest are "other", no word at
 	// all is "(none)".
 	UnknownWords map[string]uint64 `json:"unknown_words"`
-	// UnknownLooks grows with each look that found no such job: it is
-	// LookErrors[ErrorNoSuchJob]. StopRules.UnknownLooks is about words instead.
-	UnknownLooks uint64 `json:"unknown_looks"`
 	// Age is how old the unresolved jobs are.
 	Age AgeMetrics `json:"age"`
 	// Webhook tells of notices.
@@ -214,7 +211,6 @@ func (m *RouteMetrics) add(o RouteMetrics) {
 	m.Lateness.add(o.Lateness)
 	m.RateLimited += o.RateLimited
 	m.MalformedHints += o.MalformedHints
-	m.UnknownLooks += o.UnknownLooks
 	m.Webhook.add(o.Webhook)
 	m.Webhook.cover(m.PollsPerCompletion.Count)
 	m.Backlog.Jobs += o.Backlog.Jobs

@@ -20,7 +20,7 @@ func TestAJobThatIsNotVisibleYetIsNotLost(t *testing.T) {
 	g.to(200)
 	assert.Equal(t, []float64{2, 4, 8}, g.looks("a")[:3])
 	assert.Equal(t, jobpoll.ReasonSucceeded, g.ended("a").Reason)
-	assert.EqualValues(t, 2, g.Metrics().Routes["r"].UnknownLooks)
+	assert.EqualValues(t, 2, g.Metrics().Routes["r"].LookErrors[jobpoll.ErrorNoSuchJob])
 	assert.Empty(t, l.at, "nobody was asked")
 }
 

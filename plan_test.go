@@ -55,7 +55,7 @@ func TestLearnedPlanLooksWhenTheJobIsLikelyDone(t *testing.T) {
 
 func planMedian(t *testing.T, l *Learner) float64 {
 	t.Helper()
-	for p := range l.Profiles {
+	for p := range l.Profiles() {
 		return p.P50.Seconds()
 	}
 	require.Fail(t, "no profile")

@@ -87,7 +87,7 @@ func TestAJobThatIsNotVisibleYetIsNotGivenUp(t *testing.T) {
 		g.run(120)
 		require.Equal(t, jobpoll.ReasonSucceeded, g.ended("at-01").Reason)
 		require.Equal(t, 1, g.count(http.MethodPost))
-		require.EqualValues(t, 2, g.Metrics().Total.UnknownLooks)
+		require.EqualValues(t, 2, g.Metrics().Total.LookErrors[jobpoll.ErrorNoSuchJob])
 	}
 }
 

@@ -102,7 +102,7 @@ func TestWatcherLearns(t *testing.T) {
 	assert.Less(t, Cost(w.Play(jobs), 2), 0.6*before)
 
 	count := func() (n int) {
-		for p := range w.Learner.Profiles {
+		for p := range w.Learner.Profiles() {
 			n += p.Count
 		}
 		return n
@@ -208,7 +208,7 @@ func TestManyProfilesAreBounded(t *testing.T) {
 	w := &Watcher{Learner: jobpoll.NewLearner(100), Rand: Random(1)}
 	simLearn(t, w, jobs)
 	n := 0
-	for range w.Learner.Profiles {
+	for range w.Learner.Profiles() {
 		n++
 	}
 	assert.Equal(t, 100, n)
