@@ -38,7 +38,8 @@ func (p *Poller) cancelBounded(ctx context.Context, run *runState, rt *route, jo
 
 // Cancel asks the provider to cancel the job, through the Checker's Canceler,
 // and goes on watching: the job may still succeed, and its end is told as the
-// provider tells it. The call is charged to the route's budget. It returns
+// provider tells it. A look follows at once, also where it was refused as of a job
+// that has ended. The call is charged to the route's budget. It returns
 // ErrUnknownJob, ErrNoCanceler, the end of ctx, or the provider's refusal. A call
 // that lasts longer than CheckTimeout is given up, also if the Canceler does not
 // heed its context, and the error matches context.DeadlineExceeded.
@@ -55,11 +56,24 @@ func (p *Poller) Cancel(ctx context.Context, k Key, cause error) error {
 		return fmt.Errorf("jobpoll: %s: %w", k, ErrNoCanceler)
 	}
 	if err := p.cancelRemote(ctx, &crew{}, rt, job); err != nil {
+		if tooLate(err) {
+			_ = p.PollNow(k)
+		}
 		return &cancelError{k, err}
 	}
 	p.log.Info("job cancelled at the provider's", "job", k.String(), "cause", scrubErr(cause))
 	_ = p.PollNow(k) // it may have ended meanwhile
 	return nil
+}
+
+// tooLate reports whether a cancellation was refused as it is of a job that has
+// ended, by most providers.
+func tooLate(err error) bool {
+	var ce *CheckError
+	if !errors.As(readError(err), &ce) {
+		return false
+	}
+	return ce.Kind == ErrorInvalid || ce.Kind == ErrorNoSuchJob
 }
 
 // cancelError is the error of a Canceler, with a text that can be logged.

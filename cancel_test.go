@@ -58,6 +58,34 @@ func TestARefusedCancelIsTold(t *testing.T) {
 	}
 }
 
+// Most refuse to cancel what has ended: then the end is near to be seen.
+func TestACancelThatIsRefusedAsTooLateLooksAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		err   error
+		looks bool
+	}{
+		"invalid":     {&jobpoll.CheckError{Kind: jobpoll.ErrorInvalid, Status: 400}, true},
+		"not known":   {&jobpoll.CheckError{Kind: jobpoll.ErrorNoSuchJob, Status: 404}, true},
+		"unavailable": {&jobpoll.CheckError{Kind: jobpoll.ErrorTransient, Status: 503}, false},
+		"policy":      {&jobpoll.CheckError{Kind: jobpoll.ErrorPolicy, Status: 403}, false},
+		"plain":       {errors.New("reset"), false},
+	} {
+		g := newRigOnly(t)
+		g.OnCancel = func(context.Context, jobpoll.Job) error { return c.err }
+		g.run(nil)
+		k := g.watch("a", "running; at 2500ms succeeded")
+		g.to(3)
+		require.ErrorIs(t, g.Poller.Cancel(t.Context(), k, nil), c.err, name)
+		g.to(3.5)
+		if want := []float64{2, 3}; c.looks {
+			assert.Equal(t, want, g.looks("a"), name)
+			assert.Equal(t, jobpoll.ReasonSucceeded, g.ended("a").Reason, name)
+		} else {
+			assert.Equal(t, want[:1], g.looks("a"), name)
+		}
+	}
+}
+
 func TestCancelWithoutACancelerOrAJob(t *testing.T) {
 	g := newRigOnly(t)
 	g.run(func(_ *jobpoll.Config, r *jobpoll.Route) { r.Checker = jobpoll.CheckerFunc(g.Check) })
