@@ -57,7 +57,8 @@ type lookCall struct {
 	lost       bool      // nobody waits for its answer any more. Guarded by Poller.mu, as what follows
 	live       int       // of a whole call: the jobs whose answer somebody waits for
 	cooled     bool      // of a whole call: that it met a rate limit is told, or will be
-	prev, next *lookCall // in route.calls, in the order of the deadlines
+	listed     bool      // it is in route.calls: nobody has an answer yet
+	prev, next *lookCall // there, in the order of the deadlines
 }
 
 func (c *lookCall) name() string {
@@ -169,30 +170,31 @@ func (p *Poller) hand(a *answered) {
 	}
 }
 
-// lookEvents is what the hook is to be told of an answer, for each of its jobs;
-// nil where there is no hook.
-func (p *Poller) lookEvents(a *answered, now Stamp) []LookEvent {
-	if a == nil || p.hooks.Looked == nil {
-		return nil
+// tellAnswer tells the hook of an answer, for each of its jobs that has not been
+// given up. From then on the answer counts, however long the hook takes.
+func (p *Poller) tellAnswer(a *answered, now Stamp) {
+	if p.hooks.Looked == nil {
+		return
 	}
-	all := make([]LookEvent, 1+len(a.call.more))
-	for i := range all {
+	events := make([]LookEvent, 0, 1+len(a.call.more))
+	for i := range cap(events) {
 		rep, err := &a.rep, a.err
 		if a.call.batch {
 			rep, err, _ = a.result(i)
 		}
-		all[i] = p.lookEvent(a.call.each(i), rep, err, now)
+		events = append(events, p.lookEvent(a.call.each(i), rep, err, now))
 	}
-	return all
-}
-
-// tellLater leaves telling the hook until the lock is released, but for what has
-// been given up. Called under the lock.
-func (p *Poller) tellLater(a *answered, events []LookEvent) {
-	for i := range events {
-		if e := &events[i]; !a.call.each(i).lost {
-			p.after = append(p.after, func() { p.tellLook(e) })
+	p.mu.Lock()
+	told := events[:0]
+	for i, e := range events {
+		if c := a.call.each(i); !c.lost {
+			c.route.calls.remove(c)
+			told = append(told, e)
 		}
+	}
+	p.mu.Unlock()
+	for i := range told {
+		p.tellLook(&told[i])
 	}
 }
 
@@ -313,6 +315,7 @@ func (p *Poller) timeOut(r *record, now Stamp) {
 type callList struct{ first, last *lookCall }
 
 func (l *callList) push(c *lookCall) {
+	c.listed = true
 	if c.prev = l.last; c.prev == nil {
 		l.first = c
 	} else {
@@ -321,7 +324,12 @@ func (l *callList) push(c *lookCall) {
 	l.last = c
 }
 
+// remove takes a call out, if it is there.
 func (l *callList) remove(c *lookCall) {
+	if !c.listed {
+		return
+	}
+	c.listed = false
 	if c.prev == nil {
 		l.first = c.next
 	} else {

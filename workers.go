@@ -144,8 +144,11 @@ func (w *worker) perform(c *lookCall) {
 // take takes the answer of a call in, and gets the next.
 func (w *worker) take() {
 	now, raw := w.p.line.read()
-	w.p.hand(&w.answer)
-	w.goOn(&w.answer, now, raw)
+	a := &w.answer
+	w.p.hand(a)
+	w.state = workerLooks     // whatever the hook does
+	defer w.goOn(a, now, raw) // also where it ends the goroutine
+	w.p.tellAnswer(a, now)
 }
 
 // goOn is what a worker does under the lock: all under one hold of it.
@@ -153,7 +156,6 @@ func (w *worker) goOn(a *answered, now Stamp, raw reading) {
 	p := w.p
 	further := a.further()
 	draw, some := p.rand(), p.drawAhead(workerDraws+further)
-	told := p.lookEvents(a, now)
 	p.mu.Lock()
 	if p.reading = raw; len(p.draws) < maxDraws+further {
 		p.draws = append(p.draws, some...)
@@ -161,7 +163,6 @@ func (w *worker) goOn(a *answered, now Stamp, raw reading) {
 	w.call = nil
 	if a != nil {
 		w.spare = nil
-		p.tellLater(a, told)
 		a.call.cooled = a.closed.node != nil
 		if p.takeIn(a, now, draw) {
 			w.spare = a.call
@@ -185,7 +186,8 @@ func (w *worker) goOn(a *answered, now Stamp, raw reading) {
 		p.kick = p.doDue(now) || p.kick // the loop goes on with more than a batch
 		w.run.alarm.set(p.sleep(now))
 	}
-	hooks := p.hooked && len(p.after) > 0 // they may take their time: no call waits for them
+	// Hooks may take their time: no call waits for them, or begins at a time that is over.
+	hooks := p.hooked && (len(p.after) > 0 || a != nil && p.hooks.Looked != nil)
 	if !goes && !hooks {
 		w.call = p.nextCall(w, now)
 	}
