@@ -15,6 +15,9 @@ func (p *Poller) answer(r *record, c *lookCall, rep *Report, err error, now Stam
 		hint.Malformed = hint.Malformed || eh.Malformed
 		hint.Scope = eh.Scope
 	}
+	if kind == ErrorNoSuchJob && r.canceled && c.kind == callCheck {
+		*rep, err, kind = Report{State: StateCanceled}, nil, ErrorNone // it was cancelled, and is gone
+	}
 	own := c.inBatch() && hint.Scope == ScopeJob // of this job alone: see ownError
 	if kind == ErrorAuth && !own {
 		p.refused(c, now)

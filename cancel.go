@@ -38,8 +38,9 @@ func (p *Poller) cancelBounded(ctx context.Context, run *runState, rt *route, jo
 
 // Cancel asks the provider to cancel the job, through the Checker's Canceler,
 // and goes on watching: the job may still succeed, and its end is told as the
-// provider tells it. A look follows at once, also where it was refused as of a job
-// that has ended. The call is charged to the route's budget. It returns
+// provider tells it: ReasonCanceled also where the provider does not know the job
+// any more. A look follows at once, also where the cancellation was refused as of a
+// job that has ended. The cause is for the log alone. The call is charged to the route's budget. It returns
 // ErrUnknownJob, ErrNoCanceler, the end of ctx, or the provider's refusal. A call
 // that lasts longer than CheckTimeout is given up, also if the Canceler does not
 // heed its context, and the error matches context.DeadlineExceeded.
@@ -62,7 +63,14 @@ func (p *Poller) Cancel(ctx context.Context, k Key, cause error) error {
 		return &cancelError{k, err}
 	}
 	p.log.Info("job cancelled at the provider's", "job", k.String(), "cause", scrubErr(cause))
-	_ = p.PollNow(k) // it may have ended meanwhile
+	now, _ := p.lock()
+	if r := p.find(k); r != nil && r.phase != phaseEnding {
+		r.canceled = true
+		p.touch(r)
+		p.poke(r, CauseNow, now) // it may have ended meanwhile
+	}
+	p.unlock()
+	p.waker.kick()
 	return nil
 }
 

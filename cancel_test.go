@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jobpoll/jobpoll"
+	"github.com/jobpoll/jobpoll/polltest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -56,6 +57,32 @@ func TestARefusedCancelIsTold(t *testing.T) {
 	for _, at := range g.looks("a") {
 		assert.False(t, at > 3 && at < 23, "the 429 cools the route: a look at %v", at)
 	}
+}
+
+// Some providers do not know any more what was canceled.
+func TestAJobThatIsGoneAfterItsCancelIsCanceled(t *testing.T) {
+	forget := func(p *polltest.Provider) {
+		p.OnCancel = func(_ context.Context, job jobpoll.Job) error { p.Add(job.ID, "404"); return nil }
+	}
+	g := newRigOnly(t)
+	forget(g.Provider)
+	g.run(nil)
+	k := g.watch("a", "running")
+	g.to(3)
+	require.NoError(t, g.Poller.Cancel(t.Context(), k, nil))
+	g.to(3.5)
+	o := g.ended("a")
+	assert.Equal(t, jobpoll.ReasonCanceled, o.Reason)
+	assert.Equal(t, jobpoll.StateCanceled, o.State)
+
+	store := newShakyStore(nil)
+	before := onStore(t, store, nil, nil)
+	forget(before.prov)
+	before.learnWatch("r", "b", "", time.Hour)
+	require.NoError(t, before.Cancel(t.Context(), key("b"), nil))
+	after := onStore(t, store, before, nil)
+	after.Clock.Advance(5 * time.Minute)
+	assert.Equal(t, jobpoll.ReasonCanceled, after.rec.Outcomes()[0].Reason, "it is remembered")
 }
 
 // Most refuse to cancel what has ended: then the end is near to be seen.

@@ -36,7 +36,7 @@ type line struct {
 	flags            lineFlag
 }
 
-type lineFlag uint8
+type lineFlag uint16
 
 const (
 	lineStale     lineFlag = 1 << iota // the stored record is behind
@@ -47,6 +47,7 @@ const (
 	lineFinish                         // Track.FinishTold
 	lineNoOutput                       // Track.NoOutput
 	lineNeverGood                      // Track.GoodAt is zero; else it is LastAt, or in the extra
+	lineCanceled                       // the provider has taken a cancellation
 )
 
 // extra is what some jobs have besides.
@@ -109,6 +110,9 @@ func (j *jobTable) packLine(l *line, r *record) bool {
 	}
 	if r.held {
 		f |= lineHeld
+	}
+	if r.canceled {
+		f |= lineCanceled
 	}
 	if r.word != "" {
 		f |= lineWordTold
@@ -242,7 +246,7 @@ func (j *jobTable) unpack(slot int32, l *line, r *record) {
 	r.route, r.shift, r.exact = rt, l.shift, true
 	r.planned, r.submitted, r.deadline = l.planned, l.submitted, l.deadline
 	r.firstAt, r.lastAt, r.polls = l.firstPoll, l.polled, int(l.polls)
-	r.stale, r.held = l.flags&lineStale != 0, l.flags&lineHeld != 0
+	r.stale, r.held, r.canceled = l.flags&lineStale != 0, l.flags&lineHeld != 0, l.flags&lineCanceled != 0
 	r.job = Job{} // set field by field: a literal is made elsewhere and copied
 	r.job.Route, r.job.ID, r.job.Profile, r.job.Expected = rt.Name, j.texts.Get(l.id), j.profiles.Text(l.profile), l.expected
 	r.job.SubmittedAt, r.job.Deadline = toWall(l.submitted, l.shift), toWall(l.deadline, l.shift)

@@ -31,6 +31,7 @@ type storedJob struct {
 	Report   *Report   `json:"report,omitempty"`
 	Word     string    `json:"word,omitempty"`
 	Fetching bool      `json:"fetching,omitempty"`
+	Canceled bool      `json:"canceled,omitempty"` // the provider has taken a cancellation
 	Outcome  *Outcome  `json:"outcome,omitempty"`
 	Attempts int32     `json:"attempts,omitempty"`
 	Told     bool      `json:"told,omitempty"`
@@ -60,7 +61,7 @@ func (p *Poller) encode(r *record) Record {
 	s := storedJob{
 		Version: recordVersion, Job: r.job, Track: r.track.shifted(shift), Rules: *r.rules, Polls: r.polls,
 		FirstAt: toWall(r.firstAt, shift), LastAt: toWall(r.lastAt, shift), DueAt: saneTime(toWall(r.planned, shift)), Cause: r.cause,
-		Word: r.word, Outcome: r.outcome, Attempts: r.attempts, Told: r.stage == stageForget,
+		Word: r.word, Canceled: r.canceled, Outcome: r.outcome, Attempts: r.attempts, Told: r.stage == stageForget,
 		Events: p.heard[r.handle()],
 	}
 	if r.again != nil {

@@ -59,6 +59,7 @@ type record struct {
 	told     bool  // stored: waiters have been told
 	lateTold bool  // its late end has been told
 	held     bool  // kept back by refused credentials
+	canceled bool  // the provider has taken a cancellation
 	served   bool  // a runner has it, or it waits for one
 	rev      uint64
 	stale    bool // the stored record is behind

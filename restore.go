@@ -302,7 +302,7 @@ func (p *Poller) adopt(s *storedJob, now Stamp, draw float64) {
 		r.rules = &rules
 	}
 	r.polls, r.firstAt, r.lastAt = s.Polls, toSteady(s.FirstAt, shift), toSteady(s.LastAt, shift)
-	r.report, r.word, r.rev, r.attempts = s.Report, s.Word, s.rev, s.Attempts
+	r.report, r.word, r.rev, r.attempts, r.canceled = s.Report, s.Word, s.rev, s.Attempts, s.Canceled
 	if s.Fetching && s.Report != nil && s.Report.State == StateSucceeded && r.route.fetcher != nil {
 		done := *s.Report
 		r.success, r.succeeded, r.next = &done, now, callFetch
