@@ -180,6 +180,30 @@ func TestAJobIsCanceledWhereAProviderCan(t *testing.T) {
 	})
 }
 
+// Whether a job waits is what a look tells, not what its script says later.
+func TestAJobThatIsToldToWaitCanBeCanceled(t *testing.T) {
+	eachWired(t, func(t *testing.T, name string, p wired) {
+		for _, script := range []string{`queued; at 60s succeeded`, `queued; at 60s failed`, `queued; at 30s running; at 60s succeeded`} {
+			g := newWireRig(t, name, script)
+			if canceler, ok := g.adapter.(jobpoll.Canceler); ok {
+				require.NoError(t, canceler.Cancel(context.Background(), g.job), script)
+			}
+		}
+	})
+}
+
+// A job that is gone after its cancellation was canceled.
+func TestACanceledJobIsToldAsSuch(t *testing.T) {
+	eachWired(t, func(t *testing.T, name string, p wired) {
+		g := newWireRig(t, name, `queued; at 60s succeeded`)
+		if _, ok := g.adapter.(jobpoll.Canceler); !ok {
+			return
+		}
+		require.NoError(t, g.harness.Cancel(t.Context(), g.job.Key(), nil))
+		require.Equal(t, jobpoll.ReasonCanceled, g.end(30*time.Second).Reason)
+	})
+}
+
 // A cancel that comes too late loses nothing that was paid for.
 func TestACancelOfWhatHasEndedLeavesItsResult(t *testing.T) {
 	eachWired(t, func(t *testing.T, name string, p wired) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jobpoll/jobpoll"
 	"github.com/jobpoll/jobpoll/polltest"
 )
 
@@ -352,7 +353,7 @@ func (x *exchange) cancel(j *job) (outcome, bool) {
 	x.mu.Lock()
 	now := x.elapsed()
 	ended := j.ending() <= now
-	late := ended || x.call.OnlyQueued && j.running() <= now
+	late := ended || x.call.OnlyQueued && j.state(now, 0).State != jobpoll.StateQueued
 	if !late && !x.cfg.IgnoreCancel {
 		j.canceled = now
 	}
