@@ -79,8 +79,10 @@ type Limits struct {
 	// many are unresolved or being submitted (a submission holds its place
 	// until done: call Watch before it). One of Poller.Submit whose answer was lost
 	// may have made a job, so it holds its place until it is found or surely not
-	// there, resolved (Poller.Resolve), or StopRules.MaxAge old. Status calls do
-	// not wait. Zero: no limit. Negative is a fault and counts as zero.
+	// there, resolved (Poller.Resolve), or StopRules.MaxAge old. A job whose watch
+	// has ended without the provider's word (Poller.Abandon, Job.Deadline, errors)
+	// may run on, so it holds its place until a notice tells its end, or until it
+	// is MaxAge old. Status calls do not wait. Zero: no limit. Negative is a fault and counts as zero.
 	Jobs int `json:"jobs,omitempty"`
 }
 

@@ -255,8 +255,10 @@ func (p *Poller) PollNow(k Key) error {
 }
 
 // Abandon stops watching a job, with ReasonAbandoned and the cause in the
-// outcome. It is local: the provider is not told. OnStop is called as for any
-// other end. It returns ErrUnknownJob for a job that is not watched.
+// outcome. It is local: the provider is not told, see Cancel for that, and as the
+// remote job may run on, its place of Limits.Jobs is held (see there). OnStop is
+// called as for any other end. It returns ErrUnknownJob for a job that is not
+// watched.
 func (p *Poller) Abandon(_ context.Context, k Key, cause error) error {
 	cause = readError(cause) // before the lock is taken
 	now, _ := p.lock()

@@ -119,7 +119,9 @@ func runwayHeader(h http.Header) http.Header {
 
 // Cancel asks Runway to cancel a task, in two calls: as the one that cancels deletes
 // a task that has ended, with its result, a look comes first. The error matches
-// ErrEnded where it shows the end, and the task is left alone.
+// ErrEnded where it shows the end, and the task is left alone. One that ends between
+// the two calls, some milliseconds, is lost all the same. Runway does not know a task
+// any more that was canceled.
 func (p *Runway) Cancel(ctx context.Context, job jobpoll.Job) error {
 	_, err := p.c.cancelPending(ctx, p, job, Request{Method: http.MethodDelete, URL: p.c.URL("v1", "tasks", job.ID), Header: runwayHeader(nil)}, nil)
 	return err
