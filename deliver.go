@@ -261,7 +261,9 @@ func (p *Poller) callOnStop(ctx context.Context, cb Callbacks, o Outcome, attemp
 
 func (p *Poller) tellDelivered(o Outcome, attempt int, err error) {
 	if f := p.hooks.Delivered; f != nil {
-		p.hook("Delivered", o.Job.Key(), func() { f(DeliverEvent{Key: o.Job.Key(), Reason: o.Reason, Attempt: attempt, Err: err}) })
+		p.hook("Delivered", o.Job.Key(), func() {
+			f(DeliverEvent{Key: o.Job.Key(), ClientKey: o.Job.ClientKey, Reason: o.Reason, Attempt: attempt, Err: err})
+		})
 	}
 }
 

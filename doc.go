@@ -131,10 +131,11 @@
 //
 // A Job, Report, Outcome, Update, JobInfo, SubmissionInfo, Notice and every event
 // of Hooks can be given to package slog as they are (LogValue): a line then has
-// what one looks for (route, id, client_key, reason, polls, …) by the names that
-// encoding/json has too, nothing that is zero, of an Output the length, no Ref,
-// and texts of others as Excerpt gives them. %v of what is told of a job is one
-// line for people (String). What encoding/json writes is whole.
+// what one looks for (route, id, client_key, reason, polls, …) by names as those
+// of a Job or an Outcome in JSON, nothing that is zero, of an Output the length, no
+// Ref, and texts of others as Excerpt gives them. %v of what is told of a job is one
+// line for people (String). What encoding/json writes is whole; fields of events
+// have the names of Go there.
 //
 // # Errors to match
 //

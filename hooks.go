@@ -86,8 +86,9 @@ type LookEvent struct {
 
 // ScheduleEvent is a planned look.
 type ScheduleEvent struct {
-	Key Key
-	At  time.Time
+	Key       Key
+	ClientKey string
+	At        time.Time
 	// Cause is what set the instant.
 	Cause Cause
 }
@@ -223,8 +224,9 @@ type OwnerEvent struct {
 
 // DeliverEvent is one call of OnStop.
 type DeliverEvent struct {
-	Key    Key
-	Reason Reason
+	Key       Key
+	ClientKey string
+	Reason    Reason
 	// Attempt counts from 1.
 	Attempt int
 	// Err is nil when the outcome was taken; otherwise it is called again.

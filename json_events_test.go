@@ -26,7 +26,7 @@ func TestAnEventIsWrittenWithItsError(t *testing.T) {
 		{SubmitEvent{Job: Job{Route: "r", ClientKey: "c"}, State: SubmissionInDoubt, Err: err, At: at},
 			`{"Job":{"route":"r","id":"","client_key":"c"},"State":"in doubt","At":"2026-01-02T03:04:05Z","Err":` + text + `}`},
 		{StoreEvent{Op: "Put", Err: err}, `{"Op":"Put","Err":` + text + `}`},
-		{DeliverEvent{Key: key, Reason: ReasonFailed, Attempt: 2, Err: err}, `{"Key":{"route":"r","id":"1"},"Reason":"failed","Attempt":2,"Err":` + text + `}`},
+		{DeliverEvent{Key: key, ClientKey: "c", Reason: ReasonFailed, Attempt: 2, Err: err}, `{"Key":{"route":"r","id":"1"},"ClientKey":"c","Reason":"failed","Attempt":2,"Err":` + text + `}`},
 		{PanicEvent{Key: key, Where: "Check", Value: func() {}, Stack: nil}, ""},
 		{PanicEvent{Key: key, Where: "Check", Value: errors.New("boom"), Stack: []byte("goroutine 1")},
 			`{"Key":{"route":"r","id":"1"},"Where":"Check","Value":"boom","Stack":"goroutine 1"}`},

@@ -25,7 +25,7 @@ func (e LookEvent) LogValue() slog.Value {
 // LogValue is the event for package slog.
 func (e ScheduleEvent) LogValue() slog.Value {
 	var g logGroup
-	g.key(e.Key)
+	g.job(Job{Route: e.Key.Route, ID: e.Key.ID, ClientKey: e.ClientKey})
 	g.at("at", e.At)
 	logName(&g, "cause", e.Cause)
 	return g.value()
@@ -150,7 +150,7 @@ func (e OwnerEvent) LogValue() slog.Value {
 // LogValue is the event for package slog.
 func (e DeliverEvent) LogValue() slog.Value {
 	var g logGroup
-	g.key(e.Key)
+	g.job(Job{Route: e.Key.Route, ID: e.Key.ID, ClientKey: e.ClientKey})
 	logName(&g, "reason", e.Reason)
 	g.count("attempt", e.Attempt)
 	g.err(e.Err)

@@ -275,7 +275,7 @@ func (p *Poller) schedule(r *record, d step, now Stamp) {
 	p.plan(r.slot, at)
 	p.touch(r)
 	if f := p.hooks.Scheduled; f != nil {
-		e := ScheduleEvent{Key: r.job.Key(), At: toWall(at, p.line.shift()), Cause: d.cause}
+		e := ScheduleEvent{Key: r.job.Key(), ClientKey: r.job.ClientKey, At: toWall(at, p.line.shift()), Cause: d.cause}
 		p.after = append(p.after, func() { p.hook("Scheduled", e.Key, func() { f(e) }) })
 	}
 }
