@@ -171,31 +171,51 @@ func (p *Poller) hand(a *answered) {
 }
 
 // tellAnswer tells the hook of an answer, for each of its jobs that has not been
-// given up. From then on the answer counts, however long the hook takes.
+// given up. From then on the answer counts, however long the hook takes, and the
+// wait that it asks for binds, though the watch may end meanwhile.
 func (p *Poller) tellAnswer(a *answered, now Stamp) {
 	if p.hooks.Looked == nil {
 		return
 	}
 	events := make([]LookEvent, 0, 1+len(a.call.more))
+	waits := make([]Stamp, cap(events))
 	for i := range cap(events) {
 		rep, err := &a.rep, a.err
 		if a.call.batch {
 			rep, err, _ = a.result(i)
 		}
-		events = append(events, p.lookEvent(a.call.each(i), rep, err, now))
+		events, waits[i] = append(events, p.lookEvent(a.call.each(i), rep, err, now)), waitOf(rep, err, now)
 	}
 	p.mu.Lock()
 	told := events[:0]
 	for i, e := range events {
-		if c := a.call.each(i); !c.lost {
-			c.route.calls.remove(c)
-			told = append(told, e)
+		c := a.call.each(i)
+		if c.lost {
+			continue
 		}
+		told = append(told, e)
+		c.route.calls.remove(c)
+		r := p.get(c.h)
+		r.track.NotBefore = later(r.track.NotBefore, waits[i])
 	}
-	p.mu.Unlock()
+	p.unlock()
 	for i := range told {
 		p.tellLook(&told[i])
 	}
+}
+
+// waitOf is until when an answer asks to wait with the next look at its job; zero:
+// it does not.
+func waitOf(rep *Report, err error, now Stamp) Stamp {
+	wait := rep.Hint.wait()
+	if err != nil {
+		_, hint, _ := classify(err)
+		wait = max(wait, hint.wait())
+	}
+	if wait == 0 || err == nil && rep.State.Terminal() {
+		return 0
+	}
+	return now.Add(wait)
 }
 
 // takeIn takes the answer of a call into its record. Called under the lock. It

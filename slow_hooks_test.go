@@ -3,6 +3,7 @@ package jobpoll_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -85,4 +86,40 @@ func (c slowHooksBatch) CheckBatch(ctx context.Context, jobs []jobpoll.Job) (map
 		all[job.ID] = jobpoll.Result{Report: rep, Err: err}
 	}
 	return all, nil
+}
+
+// A hook, or whoever is told by one, may end the watch and begin another before
+// the answer is taken in.
+func TestAWaitBindsFromTheMomentThatItsLookIsTold(t *testing.T) {
+	for name, err := range map[string]error{
+		"pending": nil,
+		"error":   &jobpoll.CheckError{Kind: jobpoll.ErrorTransient, Hint: jobpoll.Hint{RetryAfter: time.Minute, Scope: jobpoll.ScopeJob}},
+	} {
+		inBubble(t, func(t *testing.T, b *synced) {
+			var looks []time.Time
+			look := func(more ...time.Time) []time.Time {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				looks = append(looks, more...)
+				return slices.Clone(looks)
+			}
+			b.check = func(context.Context, jobpoll.Job) (jobpoll.Report, error) {
+				look(time.Now())
+				return jobpoll.Report{State: jobpoll.StateRunning, Hint: jobpoll.Hint{RetryAfter: time.Minute}}, err
+			}
+			b.start(func(c *jobpoll.Config, _ *jobpoll.Route) {
+				c.Hooks.Looked = func(e jobpoll.LookEvent) {
+					if len(look()) == 1 {
+						assert.NoError(t, b.Abandon(t.Context(), e.Job.Key(), nil))
+						assert.NoError(t, b.Watch(t.Context(), e.Job))
+					}
+				}
+			})
+			b.watch("a")
+			time.Sleep(5 * time.Minute)
+			at := look()
+			require.Greater(t, len(at), 1, name)
+			assert.GreaterOrEqual(t, at[1].Sub(at[0]), time.Minute, name)
+		})
+	}
 }
