@@ -16,7 +16,7 @@ func (p *Poller) activate(rt *route) {
 
 // nextCall starts a call for a due record: the routes take turns.
 func (p *Poller) nextCall(w *worker, now Stamp) *lookCall {
-	if now >= p.tenancy.until && p.bar(now) {
+	if now >= p.tenancy.until && p.bar(now) || p.manyHooks() {
 		return nil
 	}
 	if len(p.active) == 0 {
@@ -42,8 +42,13 @@ func (p *Poller) nextCall(w *worker, now Stamp) *lookCall {
 }
 
 // maxHung bounds the goroutines that calls hold which have timed out and do not
-// return, for each route, in multiples of the workers.
+// return, for each route, and those that hooks hold after looks, in multiples of the
+// workers.
 const maxHung = 8
+
+// manyHooks reports whether so many workers are calling hooks that no look begins
+// before one of them has returned. Called under the lock.
+func (p *Poller) manyHooks() bool { return p.inHooks >= maxHung*p.workers }
 
 var errHung = errors.New("too many calls that timed out have not returned; a Checker must honour its context")
 

@@ -57,6 +57,7 @@ type Poller struct {
 	stale      int            // entries of due that are outdated
 	retries    due.Queue      // ends to be stored or told again
 	inFlight   int
+	inHooks    int // workers whose hooks have not returned
 	turn       int // in active
 	idlers     []*worker
 	leastIdle  int // idlers, since restWorkers was last called

@@ -3,7 +3,9 @@ package jobpoll_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,6 +67,49 @@ func slowHooks(t *testing.T, hooks jobpoll.Hooks, workers, most int) {
 			assert.Zero(t, n, kind)
 		}
 	})
+}
+
+// Hooks that do not return hold some goroutines, not one for each look, and all
+// goes on once they do.
+func TestHooksThatDoNotReturnHoldFewGoroutines(t *testing.T) {
+	for name, hooks := range map[string]func(wait func()) jobpoll.Hooks{
+		"looked": func(wait func()) jobpoll.Hooks { return jobpoll.Hooks{Looked: func(jobpoll.LookEvent) { wait() }} },
+		"scheduled": func(wait func()) jobpoll.Hooks {
+			return jobpoll.Hooks{Scheduled: func(jobpoll.ScheduleEvent) { wait() }}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *synced) {
+				var looks atomic.Int32
+				var stuck atomic.Bool
+				over := make(chan struct{})
+				b.check = func(context.Context, jobpoll.Job) (jobpoll.Report, error) {
+					looks.Add(1)
+					return jobpoll.Report{State: jobpoll.StateRunning}, nil
+				}
+				b.start(func(c *jobpoll.Config, _ *jobpoll.Route) {
+					c.Workers = 2
+					c.Hooks = hooks(func() {
+						if stuck.Load() {
+							<-over
+						}
+					})
+				})
+				for i := range 100 {
+					b.watch(fmt.Sprint("j", i))
+				}
+				before := runtime.NumGoroutine()
+				stuck.Store(true)
+				b.sleep(600)
+				assert.Less(t, runtime.NumGoroutine(), before+40)
+				stuck.Store(false)
+				close(over)
+				seen := looks.Load()
+				b.sleep(60)
+				assert.Greater(t, looks.Load(), seen+100)
+			})
+		})
+	}
 }
 
 // slowHooksBatch is a list of up to so many jobs.

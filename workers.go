@@ -16,6 +16,7 @@ type worker struct {
 	state  workerState
 	waking bool      // woken, and has not yet looked around
 	rested bool      // it has to go
+	hooks  bool      // it calls hooks, and counts for Poller.inHooks
 	busy   func()    // ends what the test clock knows of it
 	call   *lookCall // to be made, or under way
 	spare  *lookCall // for the next one
@@ -44,7 +45,7 @@ func (w *worker) name() string {
 // wakeWorker wakes a worker if there is something to do and none is on its way
 // already. Called under the lock.
 func (p *Poller) wakeWorker(now Stamp) {
-	if p.run == nil || !p.run.open() || p.waking || len(p.active) == 0 || p.inFlight >= p.workers {
+	if p.run == nil || !p.run.open() || p.waking || len(p.active) == 0 || p.inFlight >= p.workers || p.manyHooks() {
 		return
 	}
 	if p.tracker != nil {
@@ -161,6 +162,10 @@ func (w *worker) goOn(a *answered, now Stamp, raw reading) {
 		p.draws = append(p.draws, some...)
 	}
 	w.call = nil
+	if w.hooks {
+		w.hooks = false
+		p.inHooks--
+	}
 	if a != nil {
 		w.spare = nil
 		a.call.cooled = a.closed.node != nil
@@ -193,7 +198,8 @@ func (w *worker) goOn(a *answered, now Stamp, raw reading) {
 	}
 	switch {
 	case hooks:
-		w.state = workerLooks
+		w.state, w.hooks = workerLooks, true
+		p.inHooks++
 	case w.call != nil:
 		w.state = workerHas
 	case !goes:
