@@ -104,8 +104,10 @@ func (p *Poller) claimBudgets(cfg *Config) []error {
 	}
 	all := p.nodes.faults(p.budget, account)
 	p.nodes.add(p.budget, account)
-	for i := range cfg.Routes { // those that bring nodes first: the others have to fit in
-		if r := &cfg.Routes[i]; r.Budget != nil {
+	known := map[*Budget]bool{p.budget.root(): true} // a tree is gone over once, not for each of its routes
+	for i := range cfg.Routes {                      // those that bring nodes first: the others have to fit in
+		if r := &cfg.Routes[i]; r.Budget != nil && !known[r.Budget.root()] {
+			known[r.Budget.root()] = true
 			all = append(all, p.claimFaults(r)...)
 			p.nodes.add(r.Budget, budgetOf(r.Name))
 		}

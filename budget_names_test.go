@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +74,17 @@ func TestTwoNodesOfOneNameAreRefused(t *testing.T) {
 			}
 			check(all)
 		})
+	}
+}
+
+// A tree is gone over once, however many routes are charged to it.
+func TestAFaultOfABudgetIsToldOnceForAllItsRoutes(t *testing.T) {
+	twins := jobpoll.NewBudget("twins", jobpoll.Limits{})
+	nodes := []*jobpoll.Budget{twins.Child("x", jobpoll.Limits{}), twins.Child("x", jobpoll.Limits{}), twins}
+	for _, account := range []*jobpoll.Budget{nil, twins} {
+		_, err := jobpoll.New(jobpoll.Config{Budget: account, Routes: []jobpoll.Route{charged("r", nodes[0]), charged("s", nodes[1]), charged("t", nodes[2])}})
+		require.Error(t, err)
+		assert.Equal(t, 1, strings.Count(err.Error(), `budget "twins/x"`), err)
 	}
 }
 

@@ -181,6 +181,9 @@ func (p *Poller) AddRoute(r Route) error {
 		p.unlock()
 		return errors.Join(all...)
 	}
+	if r.Budget != nil {
+		p.nodes.add(r.Budget, budgetOf(r.Name))
+	}
 	p.addRoute(rt)
 	nodes := p.budgetNodes()
 	p.unlock()

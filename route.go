@@ -75,8 +75,6 @@ func (p *Poller) addRoute(rt *route) {
 	if rt.budget == nil {
 		rt.budget = p.budget.routeNode(rt.Name)
 		p.nodes[rt.budget.name] = namedNode{rt.budget, budgetOf(rt.Name)}
-	} else {
-		p.nodes.add(rt.budget, budgetOf(rt.Name))
 	}
 	rt.meter = p.meters.route(rt.Name)
 	rt.sets = map[time.Duration]*StopRules{}
