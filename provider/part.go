@@ -36,14 +36,14 @@ func (w *walk) list(l *json.RawMessage) {
 }
 
 // hasText reports whether the value, read as a Text, would be something: not blank,
-// and no empty object or list.
+// no flag, and no empty object or list.
 func (w *walk) hasText() bool {
 	v := w.value
 	if len(v) < len(`""`) {
 		return len(v) > 0
 	}
 	switch v[0] {
-	case 'n', 'f':
+	case 'n', 'f', 't':
 		return false
 	case '{', '[':
 		return len(bytes.TrimSpace(v[1:len(v)-1])) > 0
@@ -125,11 +125,11 @@ func holdsText(raw []byte) bool {
 	return false
 }
 
-// link is a URL that an answer has as a text; empty of a blank one, and of an object
-// or a list instead of one.
+// link is a URL that an answer has as a text; empty of a blank one, and of a flag, an
+// object or a list instead of one.
 func link(t Text) string {
 	s := strings.TrimSpace(string(t))
-	if strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
+	if s == "true" || strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
 		return ""
 	}
 	return s

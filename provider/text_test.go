@@ -127,7 +127,7 @@ func TestAnOutputWithoutAURLIsNone(t *testing.T) {
 		"veo":    `{"name":"x","done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":%s}}]}}}`,
 		"vertex": `{"name":"x","done":true,"response":{"videos":[{"gcsUri":%s}]}}`,
 	} {
-		for _, none := range []string{`null`, `false`, `""`, `"  "`, `{}`, `[]`} {
+		for _, none := range []string{`null`, `false`, `true`, `""`, `"  "`, `{}`, `[]`} {
 			rep := looked(t, name, fmt.Sprintf(body, none))
 			require.Equal(t, jobpoll.StateFailed, rep.State, "%s %s", name, none)
 			require.Equal(t, &jobpoll.Failure{Kind: jobpoll.FailureNoOutput}, rep.Failure, "%s %s", name, none)
