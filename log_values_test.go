@@ -198,6 +198,8 @@ func TestWhatIsToldOfAJobIsOneLineForPeople(t *testing.T) {
 	}{
 		{job, "fal/abc"},
 		{Job{Route: "fal", ClientKey: "order 1"}, `fal: submission "order 1"`},
+		{Job{Route: "fal", ID: "a\n2026 b\x1b[2J\u2028\xffé \""}, `fal/a\n2026 b\x1b[2J\u2028\xffé "`},
+		{Outcome{Job: Job{Route: "a\nb", ClientKey: "k\n"}, State: StateFailed, Reason: ReasonFailed}, `a\nb: submission "k\n": failed`},
 		{done, "fal/abc: succeeded after 7 looks, found 3.2s late"},
 		{loose, "fal/abc: succeeded after 7 looks, found at most 3.2s late, output of 3 bytes"},
 		{Outcome{Job: job, State: StateFailed, Reason: ReasonFailed, Polls: 1, Report: Report{Failure: &Failure{Kind: FailureFiltered, Message: "a\nface"}}},

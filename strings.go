@@ -2,8 +2,11 @@ package jobpoll
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // One line for people of what is told of a job, so that %v of it is one too. The
@@ -13,9 +16,19 @@ import (
 // has an id.
 func (j Job) String() string {
 	if j.ID == "" && j.ClientKey != "" {
-		return fmt.Sprintf("%s: submission %q", j.Route, clip(j.ClientKey, 64))
+		return printable(j.Route) + fmt.Sprintf(": submission %q", clip(j.ClientKey, 64))
 	}
-	return j.Key().String()
+	return printable(j.Key().String())
+}
+
+// printable is a name as it is, but for what would end the line or steer a terminal:
+// that is escaped as in Go. Ids are others' texts.
+func printable(name string) string {
+	if !strings.ContainsFunc(name, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) {
+		return name
+	}
+	quoted := strconv.Quote(name)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
 // String says in one line what the provider told, with the length of the Output in
