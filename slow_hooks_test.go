@@ -69,6 +69,42 @@ func slowHooks(t *testing.T, hooks jobpoll.Hooks, workers, most int) {
 	})
 }
 
+// A job that came due while all workers were calling waits for none of their hooks.
+func TestALookThatIsDueWaitsForNoHookOfAnother(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *synced) {
+		b.check = func(context.Context, jobpoll.Job) (jobpoll.Report, error) {
+			time.Sleep(time.Second)
+			return jobpoll.Report{State: jobpoll.StateRunning}, nil
+		}
+		var most time.Duration
+		var slow atomic.Bool
+		b.start(func(c *jobpoll.Config, _ *jobpoll.Route) {
+			c.Workers = 1
+			c.Hooks = jobpoll.Hooks{
+				Looked: func(e jobpoll.LookEvent) {
+					b.mu.Lock()
+					defer b.mu.Unlock()
+					most = max(most, e.Late)
+				},
+				Scheduled: func(jobpoll.ScheduleEvent) {
+					if slow.Load() {
+						time.Sleep(5 * time.Minute)
+					}
+				},
+			}
+		})
+		b.watch("a")
+		b.watch("b")
+		slow.Store(true)
+		b.sleep(20)
+		slow.Store(false)
+		b.sleep(600)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		assert.LessOrEqual(t, most, 1100*time.Millisecond) // the call of the other
+	})
+}
+
 // Hooks that do not return hold some goroutines, not one for each look, and all
 // goes on once they do.
 func TestHooksThatDoNotReturnHoldFewGoroutines(t *testing.T) {

@@ -216,6 +216,9 @@ func (w *worker) goOn(a *answered, now Stamp, raw reading) {
 	p.listen()
 	if hooks && a != nil {
 		// What is due is seen to right afterwards, as a rule.
+		if len(p.active) > 0 && p.tracker == nil {
+			p.wakeBy(now.Add(quickPatience)) // if not, whoever hears the alarm does
+		}
 	} else if w.call != nil && len(p.active) > 0 && w.call.route.quick.Load() {
 		p.wakeBy(now.Add(quickPatience)) // it will be back soon; if not, whoever hears the alarm goes on
 	} else {
