@@ -20,11 +20,16 @@ func (p *Poller) jobCooled(r *record, kind ErrorKind, until Stamp) {
 }
 
 // answered ends a call that is no look at a job, and tells what it has closed.
-func (p *Poller) answered(rt *route, k Key, g grant, err error) {
+func (p *Poller) answered(rt *route, k Key, g grant, err error) { p.closed(rt, k, g, err)() }
+
+// closed ends such a call, and gives what tells what it has closed.
+func (p *Poller) closed(rt *route, k Key, g grant, err error) (tell func()) {
 	c := g.answer(err)
-	if c.node != nil {
-		p.tellCooled(p.coolEvent(rt, k, c, p.line.now()))
+	if c.node == nil {
+		return func() {}
 	}
+	e := p.coolEvent(rt, k, c, p.line.now())
+	return func() { p.tellCooled(e) }
 }
 
 // tellCooled writes the log and calls the hook.

@@ -105,6 +105,36 @@ func TestALookThatIsDueWaitsForNoHookOfAnother(t *testing.T) {
 	})
 }
 
+// The answer to a submission is given to its caller whatever a hook does with it.
+func TestASubmissionThatIsRefusedWaitsForNoHook(t *testing.T) {
+	for name, hook := range map[string]func(){"slow": func() { time.Sleep(time.Hour) }, "ends its goroutine": runtime.Goexit} {
+		for _, err := range []error{
+			&jobpoll.CheckError{Kind: jobpoll.ErrorRateLimited, Status: 429},
+			&jobpoll.CheckError{Kind: jobpoll.ErrorTransient, Status: 503, Hint: jobpoll.Hint{RetryAfter: time.Minute}},
+		} {
+			t.Run(fmt.Sprint(name, err), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, b *synced) {
+					b.start(func(c *jobpoll.Config, _ *jobpoll.Route) {
+						c.Hooks.RateLimited = func(jobpoll.CoolEvent) { hook() }
+					})
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					begun := time.Now()
+					_, got := b.Submit(ctx, jobpoll.Submission{Job: jobpoll.Job{Route: "r", ClientKey: "k"}, Send: func(context.Context) (jobpoll.Sent, error) {
+						return jobpoll.Sent{}, err
+					}})
+					var se *jobpoll.SubmitError
+					require.ErrorAs(t, got, &se)
+					assert.NotErrorIs(t, got, context.DeadlineExceeded)
+					assert.Less(t, time.Since(begun), time.Second)
+					assert.False(t, se.Meaning == jobpoll.SubmitRefused && se.RetryAt.IsZero())
+					b.sleep(2 * 3600)
+				})
+			})
+		}
+	}
+}
+
 // Hooks that do not return hold some goroutines, not one for each look, and all
 // goes on once they do.
 func TestHooksThatDoNotReturnHoldFewGoroutines(t *testing.T) {

@@ -187,7 +187,7 @@ func (p *Poller) sendReturned(work context.Context, s *submission, g grant, sent
 		defer g.done(context.Canceled) // it says nothing of the provider
 	} else if verdict != sendTaken { // else once it is counted as a job
 		s.route.meter.refused(read)
-		p.answered(s.route, Key{Route: s.job.Route}, g, read)
+		defer p.closed(s.route, Key{Route: s.job.Route}, g, read)() // a hook that blocks holds up nobody who waits for the answer
 	}
 	switch verdict {
 	case sendTaken:
