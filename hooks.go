@@ -14,11 +14,11 @@ import (
 // The events of one look, notice or call come one after the other and in order;
 // those of different origins may come in parallel, also for one job. A hook
 // must not block for long, since that look, notice or round waits for it, nor end
-// its goroutine. The answer of a look is not lost by that, but until its Looked
-// returns it is one of Config.Workers, and while the other hooks of eight times as
-// many looks have not returned, no look begins. A panic in a hook is contained and
-// reported to Panicked; one in Panicked is only counted. Events are plain values and
-// may be kept.
+// its goroutine. No answer is lost by that, and other looks go on, up to a bound: a
+// look is one of Config.Workers until its Looked has returned, and no look begins
+// while the hooks that follow on eight times as many looks have not. A panic in a
+// hook is contained and reported to Panicked; one in Panicked is only counted. Events
+// are plain values and may be kept.
 type Hooks struct {
 	// Looked is called after each look, good or failed.
 	Looked func(LookEvent)
