@@ -228,11 +228,12 @@ func (v *klingReply) UnmarshalJSON(b []byte) error {
 			data = m.value
 		}
 	}
-	tasks, isList := klingTasks(data)
+	var room [1]klingTask // for what is there almost always
+	tasks, isList := klingTasks(room[:0], data)
 	lone := len(tasks) == 1
-	for _, t := range tasks {
-		if isAsked(t.own(), v.wantOwn, lone) && (!isList || isAsked(t.id(), v.want, lone)) {
-			v.klingTask = t
+	for i := range tasks {
+		if t := &tasks[i]; isAsked(t.own(), v.wantOwn, lone) && (!isList || isAsked(t.id(), v.want, lone)) {
+			v.klingTask = *t
 			return nil
 		}
 	}
@@ -246,21 +247,22 @@ func isAsked(told, want string, lone bool) bool {
 	return want == "" || told == want || told == "" && lone
 }
 
-// klingTasks are the tasks in data: one, or a list, or an object with a list.
-func klingTasks(data json.RawMessage) (tasks []klingTask, isList bool) {
-	if len(data) == 0 || data[0] != '[' {
-		var one klingTask
-		list := one.read(data)
-		if list == nil {
-			return []klingTask{one}, false
-		}
-		data = list
+// klingTasks adds the tasks in data to tasks: one, or a list, or an object with a
+// list. What has no status is no task.
+func klingTasks(tasks []klingTask, data json.RawMessage) (all []klingTask, isList bool) {
+	add := func(task json.RawMessage) (list json.RawMessage) {
+		tasks = append(tasks, klingTask{})
+		return tasks[len(tasks)-1].read(task)
 	}
-	i := items(data)
-	for i.next() {
-		var t klingTask // what has no status is no task
-		t.read(i.value)
-		tasks = append(tasks, t)
+	if len(data) == 0 || data[0] != '[' {
+		list := add(data)
+		if list == nil {
+			return tasks, false
+		}
+		tasks, data = tasks[:len(tasks)-1], list
+	}
+	for i := items(data); i.next(); {
+		add(i.value)
 	}
 	return tasks, true
 }

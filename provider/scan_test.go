@@ -204,7 +204,7 @@ func sameAsJSON(t *testing.T, raw []byte) {
 	}
 	if lists < 2 {
 		tasks, isList := tasksByJSON(raw)
-		got, gotList := klingTasks(raw)
+		got, gotList := klingTasks(nil, raw)
 		require.Equal(t, isList, gotList)
 		require.Equal(t, len(tasks), len(got))
 		for i := range tasks {
