@@ -36,14 +36,15 @@ func (p *Poller) cancelBounded(ctx context.Context, run *runState, rt *route, jo
 	}
 }
 
-// Cancel asks the provider to cancel the job, through the Checker's Canceler,
-// and goes on watching: the job may still succeed, and its end is told as the
-// provider tells it: ReasonCanceled also where the provider does not know the job
-// any more. A look follows at once, also where the cancellation was refused as of a
-// job that has ended. The cause is for the log alone. The call is charged to the route's budget. It returns
-// ErrUnknownJob, ErrNoCanceler, the end of ctx, or the provider's refusal. A call
-// that lasts longer than CheckTimeout is given up, also if the Canceler does not
-// heed its context, and the error matches context.DeadlineExceeded.
+// Cancel asks the provider to cancel the job, through the Checker's Canceler, and
+// goes on watching: the job may still succeed, and its end is told as the provider
+// tells it; where the provider does not know the job any more it is ReasonCanceled.
+// A look follows at once, also where the cancellation was refused as of a job that
+// has ended. The cause is for the log alone. The call is charged to the route's
+// budget. It returns ErrUnknownJob, ErrNoCanceler, the end of ctx, or the provider's
+// refusal. A call that lasts longer than CheckTimeout is given up, also if the
+// Canceler does not heed its context, and the error matches
+// context.DeadlineExceeded.
 func (p *Poller) Cancel(ctx context.Context, k Key, cause error) error {
 	p.mu.Lock()
 	r := p.find(k)

@@ -195,8 +195,10 @@ func (p *Poller) tellAnswer(a *answered, now Stamp) {
 		}
 		told = append(told, e)
 		c.route.calls.remove(c)
-		r := p.get(c.h)
-		r.track.NotBefore = later(r.track.NotBefore, waits[i])
+		if c.kind != callLookup { // of which the Track knows nothing
+			r := p.get(c.h)
+			r.track.NotBefore = later(r.track.NotBefore, waits[i])
+		}
 	}
 	p.unlock()
 	for i := range told {
